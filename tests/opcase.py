@@ -1,0 +1,354 @@
+"""The op test harness: a case states inputs, attributes and what must come out.
+
+    CASES = [
+        OpCase("leaky_relu", {"X": normal(3, 4)}, {"alpha": 0.1},
+               lambda x, a: {"Out": np.where(x["X"] > 0, x["X"], 0.1 * x["X"])}),
+    ]
+    test_activation = suite(CASES)
+
+From each case the harness makes: the forward check in float64 and float32, the
+inferred shapes and dtypes against the real ones, the gradient op against central
+finite differences in float64, and the same run under the strict-xp proxy, which
+refuses what CuPy lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from strict_xp import strict_xp
+
+from fluidx import kernels
+from fluidx.kernels import GRAD, GradContext, InferContext, Meta, OpDef, SelectedRows
+
+Arrays = dict[str, Any]
+
+
+class TestContext:
+    """A `RunContext` for kernels: seeded generators, nothing else."""
+
+    __test__ = False
+
+    def __init__(self, seed: int = 7) -> None:
+        self._generator = np.random.default_rng(seed)
+        self.scope = self.place = self.rpc = None
+        self.xp = np
+
+    def generator(self, seed: int = 0) -> np.random.Generator:
+        return np.random.default_rng(seed) if seed else self._generator
+
+    host_generator = generator
+
+
+@dataclass
+class OpCase:
+    """One op call and what must come of it.
+
+    inputs: slot -> array or list of arrays. expected: fn(inputs, attrs) -> slot ->
+    array (computed in float64), or such a dict, or None where only gradients and
+    inference are looked at. grad: slots to check by finite differences (None: all
+    floating inputs that have a gradient; (): none). weights: outputs that the
+    differentiated scalar is made of (None: all floating non-intermediate ones).
+    """
+
+    op: str
+    inputs: Arrays
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    expected: Callable[[Arrays, dict[str, Any]], Arrays] | Arrays | None = None
+    name: str = ""
+    grad: Sequence[str] | None = None
+    weights: Sequence[str] | None = None
+    rtol: float = 1e-5
+    atol: float = 1e-6
+    grad_tol: float = 1e-6
+    dtypes: Sequence[str] = ("float64", "float32")
+    infer: bool = True
+    strict: bool = True
+    lod: Mapping[str, Any] | None = None
+    out_counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.op}-{self.name}" if self.name else self.op
+
+
+def normal(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
+    """Standard normal float64 numbers, the same in every run."""
+    return np.random.default_rng(seed).standard_normal(shape) * scale
+
+
+def uniform(*shape: int, low: float = 0.0, high: float = 1.0, seed: int = 0) -> Any:
+    """Uniform float64 numbers, the same in every run."""
+    return np.random.default_rng(seed).uniform(low, high, shape)
+
+
+def integers(*shape: int, high: int, seed: int = 0) -> np.ndarray:
+    """int64 numbers in [0, high)."""
+    return np.random.default_rng(seed).integers(0, high, shape)
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    if isinstance(value, list):
+        return [_cast(v, dtype) for v in value]
+    if isinstance(value, SelectedRows):
+        return SelectedRows(value.rows, _cast(value.value, dtype), value.height)
+    if np.issubdtype(np.asarray(value).dtype, np.floating):
+        return np.array(value, dtype)
+    return np.array(value)
+
+
+def _positional(definition: OpDef, values: Arrays) -> list[Any]:
+    return [values.get(slot.name) for slot in definition.ins]
+
+
+def run_op(
+    type: str,
+    inputs: Arrays,
+    attrs: Mapping[str, Any],
+    *,
+    xp: Any = np,
+    wants: Sequence[str] | None = None,
+    counts: Mapping[str, int] | None = None,
+    lod: Mapping[str, Any] | None = None,
+) -> Arrays:
+    """Call an op's kernel as the executor would; slot -> value."""
+    definition = kernels.find(type)
+    every = {**definition.defaults, **attrs}
+    asked = [wants is None or s.name in wants for s in definition.outs]
+    extra = {
+        "ctx": TestContext(),
+        "wants": tuple(asked),
+        "lod": dict(lod or {}),
+        "counts": {s.name: (counts or {}).get(s.name, 1) for s in definition.outs},
+        "names": {k: _names(k, v) for k, v in inputs.items()},
+        "out": None,
+    }
+    given = {k: extra[k] if k in extra else every.get(k) for k in definition.keywords}
+    assert definition.run is not None, f"{type} has no kernel"
+    result = definition.run(xp, *_positional(definition, inputs), **given)
+    if len(definition.outs) == 1:
+        result = (result,)
+    return {s.name: r for s, r in zip(definition.outs, result or ()) if r is not None}
+
+
+def grads_of(case: OpCase, inputs: Arrays, outs: Arrays, d_outs: Arrays) -> Arrays:
+    """Run the gradient op(s) of a case; input slot -> gradient."""
+    definition = kernels.find(case.op)
+    names_in = {k: _names(k, v) for k, v in inputs.items()}
+    names_out = {k: _names(k, v) for k, v in outs.items()}
+    env: Arrays = {}
+    for names, values in ((names_in, inputs), (names_out, outs)):
+        for slot, value in values.items():
+            env.update(zip(names[slot], value if isinstance(value, list) else [value]))
+    for slot, value in d_outs.items():
+        grads = value if isinstance(value, list) else [value]
+        env.update((n + GRAD, g) for n, g in zip(names_out[slot], grads))
+    attrs = {**definition.defaults, **case.attrs}
+    # a non-floating input has no gradient variable
+    frozen = frozenset(n for n, v in env.items() if not _floating(v))
+    for spec in definition.grad_specs(
+        GradContext(case.op, names_in, names_out, attrs, frozen)
+    ):
+        made = kernels.find(spec.type)
+        many = {s.name for s in made.ins if s.duplicable}
+        values = {
+            slot: [env[n] for n in names] if slot in many else env[names[0]]
+            for slot, names in spec.inputs.items()
+            if all(n in env for n in names)
+        }
+        results = run_op(
+            spec.type,
+            values,
+            spec.attrs,
+            wants=list(spec.outputs),
+            counts={k: len(v) for k, v in spec.outputs.items()},
+            lod=case.lod,
+        )
+        for slot, names in spec.outputs.items():
+            value = results.get(slot)
+            got = value if isinstance(value, list) else [value]
+            env.update(zip(names, got))
+    return {
+        slot: [env.get(n + GRAD) for n in names]
+        if isinstance(inputs[slot], list)
+        else env.get(names[0] + GRAD)
+        for slot, names in names_in.items()
+    }
+
+
+def _names(slot: str, value: Any) -> list[str]:
+    count = len(value) if isinstance(value, list) else 1
+    return [f"{slot}.{i}" for i in range(count)]
+
+
+def _floating(value: Any) -> bool:
+    return np.issubdtype(np.asarray(getattr(value, "value", value)).dtype, np.floating)
+
+
+def _dense(value: Any) -> np.ndarray:
+    return value.to_dense() if isinstance(value, SelectedRows) else np.asarray(value)
+
+
+def check_forward(case: OpCase, dtype: str) -> None:
+    """The kernel's outputs equal the expected ones in this precision."""
+    inputs = {k: _cast(v, dtype) for k, v in case.inputs.items()}
+    outs = run_op(case.op, inputs, case.attrs, counts=case.out_counts, lod=case.lod)
+    if case.infer:
+        _check_infer(case, inputs, outs)
+    if case.expected is None:
+        return
+    attrs = {**kernels.find(case.op).defaults, **case.attrs}
+    wanted = case.expected
+    if callable(wanted):
+        wanted = wanted({k: _cast(v, "float64") for k, v in case.inputs.items()}, attrs)
+    loose = 1.0 if dtype == "float64" else 20.0
+    for slot, value in wanted.items():
+        got = outs[slot] if isinstance(outs[slot], list) else [outs[slot]]
+        want = value if isinstance(value, list) else [value]
+        assert len(got) == len(want), slot
+        for g, w in zip(got, want):
+            assert _dense(g).shape == np.shape(w), f"{slot}: shape"
+            np.testing.assert_allclose(
+                _dense(g), w, case.rtol * loose, case.atol * loose, err_msg=slot
+            )
+
+
+def _meta(value: Any) -> Meta:
+    sparse = isinstance(value, SelectedRows)
+    kind = kernels.VarType.SELECTED_ROWS if sparse else kernels.VarType.LOD_TENSOR
+    return Meta(tuple(value.shape), kernels.as_dtype(value.dtype), 0, kind)
+
+
+def _check_infer(case: OpCase, inputs: Arrays, outs: Arrays) -> None:
+    """What inference promises is what the kernel returned."""
+    definition = kernels.find(case.op)
+    metas = {
+        k: [_meta(a) for a in (v if isinstance(v, list) else [v])]
+        for k, v in inputs.items()
+    }
+    counts = {k: len(v) if isinstance(v, list) else 1 for k, v in outs.items()}
+    context = InferContext(
+        case.op, metas, {**definition.defaults, **case.attrs}, counts
+    )
+    definition.infer(context)
+    for slot, value in outs.items():
+        for meta, got in zip(
+            context.outs.get(slot, ()), value if isinstance(value, list) else [value]
+        ):
+            real = tuple(got.shape)
+            assert len(meta.shape) == len(real), f"{slot}: {meta.shape} for {real}"
+            assert all(m in (-1, r) for m, r in zip(meta.shape, real)), (
+                f"{slot}: inferred {meta.shape}, came {real}"
+            )
+            assert kernels.to_numpy(meta.dtype) == got.dtype, f"{slot}: dtype"
+
+
+def check_grad(case: OpCase) -> None:
+    """The gradient op agrees with central finite differences in float64."""
+    definition = kernels.find(case.op)
+    inputs = {k: _cast(v, "float64") for k, v in case.inputs.items()}
+    slots = case.grad
+    if slots is None:
+        slots = [
+            s.name
+            for s in definition.ins
+            if not s.no_grad and s.name in inputs and _all_floating(inputs[s.name])
+        ]
+    outs = run_op(case.op, inputs, case.attrs, counts=case.out_counts, lod=case.lod)
+    heads = case.weights
+    if heads is None:
+        heads = [
+            s.name
+            for s in definition.outs
+            if not s.intermediate and s.name in outs and _all_floating(outs[s.name])
+        ]
+    rng = np.random.default_rng(3)
+    d_outs: Arrays = {}
+    for s in definition.outs:
+        if s.name in outs and _all_floating(outs[s.name]):
+            value = outs[s.name]
+            scale = float(s.name in heads)
+            many = value if isinstance(value, list) else [value]
+            made = [rng.standard_normal(v.shape) * scale for v in many]
+            d_outs[s.name] = made if isinstance(value, list) else made[0]
+
+    def total() -> float:
+        now = run_op(case.op, inputs, case.attrs, counts=case.out_counts, lod=case.lod)
+        flat = 0.0
+        for slot in heads:
+            pairs = zip(_listed(now[slot]), _listed(d_outs[slot]))
+            flat += sum(float((v * d).sum()) for v, d in pairs)
+        return flat
+
+    got = grads_of(case, inputs, outs, d_outs)
+    for slot in slots:
+        for value, gradient in zip(_listed(inputs[slot]), _listed(got[slot])):
+            assert gradient is not None, f"no gradient for {slot}"
+            assert _dense(gradient).shape == value.shape, f"{slot}@GRAD: shape"
+            wanted = _differences(total, value)
+            scale = max(1.0, float(np.abs(wanted).max(initial=0)))
+            np.testing.assert_allclose(
+                _dense(gradient), wanted, 0, case.grad_tol * scale, err_msg=slot
+            )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _all_floating(value: Any) -> bool:
+    return all(_floating(v) for v in _listed(value))
+
+
+def _differences(total: Callable[[], float], value: np.ndarray) -> np.ndarray:
+    step = 1e-5
+    result = np.zeros_like(value)
+    flat, out = value.reshape(-1), result.reshape(-1)
+    for i in range(flat.size):
+        kept = flat[i]
+        flat[i] = kept + step
+        above = total()
+        flat[i] = kept - step
+        out[i] = (above - total()) / (2 * step)
+        flat[i] = kept
+    return result
+
+
+def check_strict(case: OpCase) -> None:
+    """Forward under the proxy that refuses what CuPy lacks."""
+    inputs = {k: _cast(v, "float32") for k, v in case.inputs.items()}
+    run_op(
+        case.op,
+        inputs,
+        case.attrs,
+        xp=strict_xp(),
+        counts=case.out_counts,
+        lod=case.lod,
+    )
+
+
+def suite(cases: Sequence[OpCase]) -> Callable[..., None]:
+    """A parametrized test with every check of every case."""
+    jobs = []
+    for i, case in enumerate(cases):
+        label = f"{case}-{i}"
+        for dtype in case.dtypes:
+            jobs.append(pytest.param(case, dtype, id=f"{label}-{dtype}"))
+        if case.grad != () and kernels.find(case.op).grad is not None:
+            jobs.append(pytest.param(case, "grad", id=f"{label}-grad"))
+        if case.strict:
+            jobs.append(pytest.param(case, "strict", id=f"{label}-strict"))
+
+    @pytest.mark.parametrize(("case", "check"), jobs)
+    def test(case: OpCase, check: str) -> None:
+        if check == "grad":
+            check_grad(case)
+        elif check == "strict":
+            check_strict(case)
+        else:
+            check_forward(case, check)
+
+    return test
