@@ -51,7 +51,7 @@ _loaded = False
 _SPECIAL = ("ctx", "wants", "lod", "counts", "names", "out")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Call:
     """One op of a batch: its inputs in slot order, attributes, and names by slot."""
 

@@ -198,6 +198,7 @@ def check_forward(case: OpCase, dtype: str) -> None:
     outs = run_op(case.op, inputs, case.attrs, counts=case.out_counts, lod=case.lod)
     if case.infer:
         _check_infer(case, inputs, outs)
+    _check_sharing(case.op, inputs, outs)
     if case.expected is None:
         return
     attrs = {**kernels.find(case.op).defaults, **case.attrs}
@@ -214,6 +215,22 @@ def check_forward(case: OpCase, dtype: str) -> None:
             np.testing.assert_allclose(
                 _dense(g), w, case.rtol * loose, case.atol * loose, err_msg=slot
             )
+
+
+def _check_sharing(type: str, inputs: Arrays, outs: Arrays) -> None:
+    """Only ops that say so (view, inplace) may return memory of their inputs."""
+    definition = kernels.find(type)
+    if definition.view or definition.effect:
+        return
+    given = [a for v in inputs.values() for a in _listed(v) if hasattr(a, "__array__")]
+    for slot, value in outs.items():
+        if slot in definition.inplace:
+            continue
+        for got in _listed(value):
+            if hasattr(got, "__array__"):
+                assert not any(np.shares_memory(got, a) for a in given), (
+                    f"{slot} shares memory with an input, but {type} is no view"
+                )
 
 
 def _meta(value: Any) -> Meta:

@@ -1,1 +1,13 @@
-"""To come."""
+"""Running programs: Block -> Plan -> run."""
+
+from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .executor import Executor
+from .plan import Plan
+
+__all__ = [
+    "BuildStrategy",
+    "CompiledProgram",
+    "ExecutionStrategy",
+    "Executor",
+    "Plan",
+]

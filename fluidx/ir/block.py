@@ -30,6 +30,7 @@ class Block:
         self.forward_block_idx = -1
         self.vars: dict[str, Variable] = {}
         self.ops: list[Operator] = []
+        self.wire = b""
 
     # ------------------------------------------------ variables
 
@@ -167,15 +168,24 @@ class Block:
         op.fill_common()
         op.check_slots()
         op.infer()
-        for slot_args in op.outputs.values():
-            for name in slot_args:
-                var = self._find_var_recursive(name)
-                if var is not None:
-                    var.op = op
-                    if stop_gradient:
-                        var.stop_gradient = True
+        for var in self._outputs(op):
+            var.op = op
+            if stop_gradient:
+                var.stop_gradient = True
         self.program._touch()
         return op
+
+    def _outputs(self, op: Operator) -> Iterator[Variable]:
+        for name in op.output_arg_names:
+            var = self._find_var_recursive(name)
+            if var is not None:
+                yield var
+
+    def _adopt(self, op: Operator) -> None:
+        """Append a finished op as it is: not checked, not inferred."""
+        self.ops.append(op)
+        for var in self._outputs(op):
+            var.op = op
 
     def _sync_with_cpp(self) -> None:
         """Nothing to do: the Python objects are the program."""

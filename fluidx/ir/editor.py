@@ -15,8 +15,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from fluidx import kernels
-
 from .block import Block
 from .errors import Where
 from .operator import Operator
@@ -42,8 +40,7 @@ def make_op(
     op = Operator(block, type, inputs, outputs, attrs, where)
     op.attrs.setdefault(ROLE, int(role))
     op.attrs.setdefault(NAMESCOPE, "/")
-    for name, value in kernels.find(type).defaults.items():
-        op.attrs.setdefault(name, value)
+    op.fill_defaults()
     return op
 
 

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fluidx import kernels
-from fluidx.kernels import GRAD, InferContext, InferError, OpDef
+from fluidx.kernels import EMPTY, GRAD, InferContext, InferError, Meta, OpDef
 
 from . import names
+from .attrs import coerce, is_block, kind_of, plain
 from .errors import BuildError, Where, describe
 from .roles import COMMON, DEVICE, NAMESCOPE, ROLE, ROLE_VAR
 from .variable import Variable
@@ -55,25 +54,15 @@ def _arg_names(value: Any, slot: str, type: str) -> list[str]:
     return found
 
 
-def plain_attr(value: Any) -> Any:
-    """numpy scalars and arrays as Python numbers and lists; the rest as it is."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [plain_attr(v) for v in value]
-    return value
-
-
 class Operator:
     """One op: ``type``, variables by slot, attributes, and where it was written.
 
     attrs holds every attribute of the op, defaults filled in. Made by
-    `Block.append_op`; slots hold names, so renaming is cheap.
+    `Block.append_op`; slots hold names, so renaming is cheap. wire: what the
+    protobuf bytes that it was read from say beyond that (see `proto`).
     """
 
-    __slots__ = ("block", "type", "inputs", "outputs", "attrs", "where")
+    __slots__ = ("block", "type", "inputs", "outputs", "attrs", "where", "wire")
 
     def __init__(
         self,
@@ -87,6 +76,7 @@ class Operator:
         self.block = block
         self.type = type
         self.where = where
+        self.wire = b""
         self.inputs: Slots = {
             k: _arg_names(v, k, type) for k, v in (inputs or {}).items()
         }
@@ -94,7 +84,7 @@ class Operator:
             k: _arg_names(v, k, type) for k, v in (outputs or {}).items()
         }
         self.attrs: dict[str, Any] = {
-            k: plain_attr(v) for k, v in (attrs or {}).items() if v is not None
+            k: plain(v) for k, v in (attrs or {}).items() if v is not None
         }
 
     # ------------------------------------------------ reading
@@ -176,15 +166,13 @@ class Operator:
         """Blocks that attributes of this op refer to."""
         found: list[Block] = []
         for value in self.attrs.values():
-            for item in value if isinstance(value, list) else (value,):
-                if hasattr(item, "ops") and hasattr(item, "parent_idx"):
-                    found.append(item)
+            found += filter(is_block, value if isinstance(value, list) else (value,))
         return found
 
     # ------------------------------------------------ changing
 
     def _set_attr(self, name: str, value: Any) -> None:
-        self.attrs[name] = plain_attr(value)
+        self.attrs[name] = self._coerced(name, value)
         self.block.program._touch()
 
     def _rename_input(self, old: str, new: str) -> None:
@@ -200,7 +188,8 @@ class Operator:
         made = Operator(block, self.type, where=self.where)
         made.inputs = {k: list(v) for k, v in self.inputs.items()}
         made.outputs = {k: list(v) for k, v in self.outputs.items()}
-        made.attrs = dict(self.attrs)
+        made.attrs = {k: _unshared(v) for k, v in self.attrs.items()}
+        made.wire = self.wire
         return made
 
     # ------------------------------------------------ checking
@@ -215,13 +204,25 @@ class Operator:
         if program._device:
             self.attrs.setdefault(DEVICE, program._device)
         definition = self._known()
-        for name in self.attrs:
+        for name, value in self.attrs.items():
             if name not in definition.attrs and name not in COMMON:
                 raise self.error(
                     f"no attribute {name!r}; it has {sorted(definition.attrs)}"
                 )
-        for name, value in definition.defaults.items():
-            self.attrs.setdefault(name, value)
+            self.attrs[name] = self._coerced(name, value)
+        self.fill_defaults()
+
+    def fill_defaults(self) -> None:
+        """Give the op the attributes of its type that it was not given."""
+        for name, value in self._known().defaults.items():
+            if name not in self.attrs:
+                self.attrs[name] = _unshared(value)
+
+    def _coerced(self, name: str, value: Any) -> Any:
+        try:
+            return coerce(kind_of(self.type, name, plain(value)), value)
+        except TypeError as error:
+            raise self.error(f"attribute {name}: {error}") from None
 
     def _known(self) -> OpDef:
         try:
@@ -243,17 +244,25 @@ class Operator:
                 if len(args) > 1 and not known[name].duplicable:
                     raise self.error(f"{side} {name} takes one variable, got {args}")
             for slot in slots:
-                if side == "input" and not slot.dispensable and slot.name not in given:
-                    if definition.forward is None:
-                        raise self.error(f"{side} {slot.name} is missing")
+                if side == "output" or slot.dispensable or definition.forward:
+                    continue
+                if not given.get(slot.name):
+                    raise self.error(f"{side} {slot.name} is missing")
 
     def infer(self) -> None:
         """Set shape, dtype, LoD level and kind of the outputs."""
+        for slot, metas in self.inferred().items():
+            for name, meta in zip(self.outputs.get(slot, ()), metas):
+                var = self.block._find_var_recursive(name)
+                if var is not None:
+                    var.set_meta(meta)
+
+    def inferred(self) -> Mapping[str, Sequence[Meta]]:
+        """Facts of the outputs by slot, from those of the inputs; nothing is set."""
         definition = self._known()
-        lookup = self.block._var_recursive
         context = InferContext(
             self.type,
-            {k: [lookup(n).meta for n in v] for k, v in self.inputs.items()},
+            {k: self._metas(k, v) for k, v in self.inputs.items()},
             {**definition.defaults, **self.attrs},
             {k: len(v) for k, v in self.outputs.items()},
         )
@@ -261,11 +270,21 @@ class Operator:
             definition.infer(context)
         except (InferError, IndexError, KeyError, TypeError, ValueError) as error:
             raise self.error(self._why(error)) from error
-        for slot, metas in context.outs.items():
-            for name, meta in zip(self.outputs.get(slot, ()), metas):
-                var = self.block._find_var_recursive(name)
-                if var is not None:
-                    var.set_meta(meta)
+        return context.outs
+
+    def _metas(self, slot: str, args: Sequence[str]) -> list[Meta]:
+        found = []
+        for name in args:
+            if name == EMPTY:
+                continue
+            var = self.block._find_var_recursive(name)
+            if var is None:
+                raise self.error(
+                    f"input {slot}: no variable {name!r} in block {self.block.idx} "
+                    "or around it"
+                )
+            found.append(var.meta)
+        return found
 
     def _why(self, error: Exception) -> str:
         text = str(error)
@@ -293,6 +312,11 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<{self.to_string()}>"
+
+
+def _unshared(value: Any) -> Any:
+    """A list as a new one; everything else cannot change."""
+    return list(value) if isinstance(value, list) else value
 
 
 def _rename(slots: Slots, old: str, new: str) -> None:

@@ -23,6 +23,10 @@ __all__ = [
 ]
 
 
+#: what the reference 1.8.5 writes into every saved program
+DESC_VERSION = 1008005
+
+
 class Program:
     """A static graph: block 0 is global, further blocks belong to control flow.
 
@@ -42,6 +46,9 @@ class Program:
         self._op_role = OpRole.Forward
         self._op_role_var: list[str] = []
         self._device = ""
+        # the number that a saved program carries, and what else its bytes said
+        self._desc_version: int | None = DESC_VERSION
+        self.wire = b""
         # ops with op_role_var are told apart from hand-made ones by passes
         self._is_distributed = False
         self._is_chief = False
@@ -170,11 +177,14 @@ class Program:
             "_parameters_on_pservers",
             "_distributed_lookup_table",
             "_appending_grad_times",
+            "_desc_version",
+            "wire",
         ):
             setattr(made, extra, getattr(self, extra))
         made.blocks = [Block(made, b.idx, b.parent_idx) for b in self.blocks]
         for old, new in zip(self.blocks, made.blocks):
             new.forward_block_idx = old.forward_block_idx
+            new.wire = old.wire
             _copy_block(old, new)
         if for_test:
             prune_backward(made)
@@ -266,6 +276,7 @@ def _copy_block(old: Block, new: Block) -> None:
             new.vars[name] = Parameter(new, **facts)
         else:
             new.vars[name] = Variable(new, **facts)
+        new.vars[name].wire = var.wire
     blocks = new.program.blocks
     for op in old.ops:
         made = op.copy_to(new)
@@ -276,7 +287,7 @@ def _copy_block(old: Block, new: Block) -> None:
                 made.attrs[key] = [
                     blocks[v.idx] if isinstance(v, Block) else v for v in value
                 ]
-        new.ops.append(made)
+        new._adopt(made)
 
 
 def _target_names(

@@ -55,6 +55,7 @@ class Variable:
         self.is_data = is_data
         self.need_check_feed = need_check_feed
         self.op: Operator | None = None
+        self.wire = b""
 
     def _changed(self) -> None:
         self.block.program._touch()

@@ -1,0 +1,354 @@
+"""Turning a block into one straight Python function: no look-ups left in a run.
+
+The source of a plan reads like the program::
+
+    def bind(h0, h1):
+        def run(feed, ctx):
+            v0 = feed["x"]
+            v1 = h0.value
+            if v1 is None: missing(0)
+            v2 = k0(xp, v0, v1, x_num_col_dims=1, ...)
+            ...
+            return (v9,)
+        return run
+
+Each op stands on lines of its own, so that a traceback's line tells the op.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from fluidx import kernels
+from fluidx.ir import Block, Operator
+from fluidx.kernels import EMPTY, Call, OpDef
+
+from .analysis import BlockFacts, Step
+
+__all__ = ["Writer"]
+
+
+def _literal(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (bool, int, str))
+
+
+class Writer:
+    """Writes the source of one plan; `globals` holds what the source refers to."""
+
+    def __init__(
+        self,
+        facts: BlockFacts,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        with_lod: set[str],
+        xp: Any,
+    ) -> None:
+        self.facts = facts
+        self.feeds = list(feeds)
+        self.fetches = tuple(fetches)
+        self.has_lod = set(with_lod)
+        self.globals: dict[str, Any] = {"xp": xp, "Call": Call}
+        self.lines: list[str] = []
+        self.op_at: dict[int, Operator | Step] = {}
+        self.holders: dict[str, str] = {}
+        self.locals: dict[str, str] = {}
+        self.missing: list[tuple[str, Operator | None, str]] = []
+        self._constants = 0
+
+    # ------------------------------------------------ small parts
+
+    def local(self, name: str) -> str:
+        """The Python local that stands for a variable."""
+        if name not in self.locals:
+            self.locals[name] = f"v{len(self.locals)}"
+        return self.locals[name]
+
+    def lod_local(self, name: str) -> str:
+        return "l" + self.local(name)[1:]
+
+    def holder(self, name: str) -> str:
+        if name not in self.holders:
+            self.holders[name] = f"h{len(self.holders)}"
+        return self.holders[name]
+
+    def constant(self, value: Any, prefix: str = "c") -> str:
+        """A name in the plan's globals for a value."""
+        name = f"{prefix}{self._constants}"
+        self._constants += 1
+        self.globals[name] = value
+        return name
+
+    def attribute(self, value: Any) -> str:
+        value = kernel_attr(value)
+        return repr(value) if _literal(value) else self.constant(value)
+
+    def add(self, line: str, source: Operator | Step | None = None) -> None:
+        self.lines.append(line)
+        if source is not None:
+            self.op_at[len(self.lines)] = source
+
+    # ------------------------------------------------ the whole
+
+    def write(self) -> str:
+        """The source; `op_at` then maps its line numbers (from 1) to ops."""
+        body_from = 3
+        self.lines = ["", ""]  # the two def lines, known at the end
+        for name in self.feeds:
+            self.add(f"{self.local(name)} = feed[{name!r}]")
+            if name in self.has_lod:
+                self.add(f"{self.lod_local(name)} = lods[{name!r}]")
+        for name, (op, slot) in self.facts.needed.items():
+            self._load(name, op, slot)
+        for index, step in enumerate(self.facts.steps):
+            self._step(index, step)
+        self._return()
+        holders = ", ".join(self.holders.values())
+        self.lines[0] = f"def bind({holders}):"
+        self.lines[1] = " def run(feed, lods, ctx):"
+        for i in range(body_from - 1, len(self.lines)):
+            self.lines[i] = "  " + self.lines[i]
+        self.lines.append(" return run")
+        return "\n".join(self.lines) + "\n"
+
+    def _load(self, name: str, op: Operator | None, slot: str) -> None:
+        local, holder = self.local(name), self.holder(name)
+        self.add(f"{local} = {holder}.value")
+        number = len(self.missing)
+        self.missing.append((name, op, slot))
+        if op is None or not self._may_be_absent(op, slot):
+            self.add(f"if {local} is None: missing({number})")
+        if name in self.has_lod:
+            self.add(f"{self.lod_local(name)} = {holder}.lod")
+
+    def _may_be_absent(self, op: Operator, slot: str) -> bool:
+        """listen_and_serv and sums of what arrived take what is there."""
+        definition = kernels.find(op.type)
+        slots = {s.name: s for s in definition.ins}
+        return op.type == "sum" or (
+            definition.effect and slot in slots and slots[slot].duplicable
+        )
+
+    def _return(self) -> None:
+        values = []
+        for name in self.fetches:
+            if name not in self.locals:
+                self._load(name, None, "")
+            lod = self.lod_local(name) if name in self.has_lod else "None"
+            values.append(f"({self.local(name)}, {lod})")
+        self.add(f"return ({', '.join(values)}{',' if values else ''})")
+
+    # ------------------------------------------------ ops
+
+    def _step(self, index: int, step: Step) -> None:
+        before = len(self.lines)
+        if step.group is not None and len(step.ops) > 0:
+            self._batch(index, step)
+        else:
+            self._op(index, step.ops[0])
+        source: Operator | Step = step if step.group else step.ops[0]
+        for line in range(before + 1, len(self.lines) + 1):
+            self.op_at[line] = source
+        self._free(index, step)
+
+    def _input(self, definition: OpDef, op: Operator, position: int, index: int) -> str:
+        """The expression for one input slot."""
+        slot = definition.ins[position]
+        names = op.inputs.get(slot.name, [])
+        shown = ["None" if n == EMPTY else self.local(n) for n in names]
+        if slot.duplicable:
+            return f"[{', '.join(shown)}]" if names else "None"
+        if not names:
+            return "None"
+        if slot.name in definition.inplace.values():
+            return self._exclusive(definition, op, slot.name, names[0], index)
+        return shown[0]
+
+    def _exclusive(
+        self, definition: OpDef, op: Operator, slot: str, name: str, index: int
+    ) -> str:
+        """An array that the kernel may update in place: its own, or a copy."""
+        out = next(o for o, i in definition.inplace.items() if i == slot)
+        target = op.outputs.get(out, [])
+        local = self.local(name)
+        own = (
+            target == [name]
+            and name in self.facts.bound
+            and self.facts.only_user_after(name, index)
+        )
+        if not own:
+            return f"{local}.copy()"
+        # what came from the network or from a broadcast cannot be written to
+        return f"({local} if {local}.flags.writeable else {local}.copy())"
+
+    def _keywords(self, definition: OpDef, op: Operator, index: int) -> list[str]:
+        shown = []
+        for key in definition.keywords:
+            if key == "ctx":
+                value = "ctx"
+            elif key == "wants":
+                value = self._wants(definition, op)
+            elif key == "lod":
+                value = self._lod_dict(op)
+            elif key == "names":
+                value = self.constant({**op.inputs, **op.outputs})
+            elif key == "counts":
+                value = self.constant({k: len(v) for k, v in op.outputs.items()})
+            elif key == "out":
+                value = self._reusable(definition, op, index)
+            else:
+                value = self.attribute(op.attrs.get(key, definition.defaults.get(key)))
+            shown.append(f"{key}={value}")
+        return shown
+
+    def _wants(self, definition: OpDef, op: Operator) -> str:
+        wanted = [
+            any(n != EMPTY for n in op.outputs.get(s.name, ())) for s in definition.outs
+        ]
+        return f"({', '.join(map(repr, wanted))},)"
+
+    def _lod_dict(self, op: Operator) -> str:
+        parts = [
+            f"{slot!r}: {self.lod_local(names[0])}"
+            for slot, names in op.inputs.items()
+            if names and names[0] in self.has_lod
+        ]
+        return f"{{{', '.join(parts)}}}"
+
+    def _reusable(self, definition: OpDef, op: Operator, index: int) -> str:
+        """The buffer that the kernel may overwrite, or None."""
+        names = op.inputs.get(definition.overwrites or "", [])
+        if not names or names[0] == EMPTY:
+            return "None"
+        name = names[0]
+        if not self.facts.is_dead_after(name, index):
+            return "None"
+        local = self.local(name)
+        return f"({local} if {local}.__class__ is ndarray and {local}.flags.writeable else None)"
+
+    def _targets(self, definition: OpDef, op: Operator) -> str:
+        """The left side of the assignment."""
+        parts = []
+        for slot in definition.outs:
+            names = op.outputs.get(slot.name, [])
+            shown = ["_" if n == EMPTY else self.local(n) for n in names]
+            if slot.duplicable and names:
+                parts.append(f"({', '.join(shown)},)")
+            else:
+                parts.append(shown[0] if shown else "_")
+        return ", ".join(parts)
+
+    def _op(self, index: int, op: Operator) -> None:
+        definition = kernels.find(op.type)
+        kernel = self.constant(definition.run, "k")
+        inputs = [
+            self._input(definition, op, i, index) for i in range(len(definition.ins))
+        ]
+        arguments = ", ".join(["xp", *inputs, *self._keywords(definition, op, index)])
+        call = f"{kernel}({arguments})"
+        targets = self._targets(definition, op) if definition.outs else ""
+        lods = self._output_lods(definition, op)
+        self.add(f"{targets} = {call}" if targets else call)
+        for line in lods:
+            self.add(line)
+        self._store(op)
+
+    def _output_lods(self, definition: OpDef, op: Operator) -> list[str]:
+        """Lines that give the outputs their LoD, if any input has one."""
+        carriers = [
+            n for names in op.inputs.values() for n in names if n in self.has_lod
+        ]
+        if not carriers:
+            return []
+        if definition.lod_rule is not None:
+            return self._ruled_lods(definition, op)
+        if definition.lod is None:
+            return []
+        source = next((n for n in op.input(definition.lod) if n in self.has_lod), None)
+        if source is None:
+            return []
+        return self._assign_lod(op, self.lod_local(source))
+
+    def _assign_lod(self, op: Operator, expression: str) -> list[str]:
+        lines = []
+        for name in op.output_arg_names:
+            if name != EMPTY:
+                self.has_lod.add(name)
+                lines.append(f"{self.lod_local(name)} = {expression}")
+        return lines
+
+    def _ruled_lods(self, definition: OpDef, op: Operator) -> list[str]:
+        rule = self.constant(definition.lod_rule, "r")
+        values = ", ".join(
+            f"{slot!r}: {self.local(names[0])}"
+            for slot, names in op.inputs.items()
+            if names and names[0] != EMPTY
+        )
+        attrs = self.constant({**definition.defaults, **op.attrs})
+        lines = [f"lod_ = {rule}({self._lod_dict(op)}, {{{values}}}, {attrs})"]
+        for slot, names in op.outputs.items():
+            for name in names:
+                if name != EMPTY:
+                    self.has_lod.add(name)
+                    lines.append(f"{self.lod_local(name)} = lod_.get({slot!r})")
+        return lines
+
+    def _store(self, op: Operator) -> None:
+        """Write what lives in the scope back to it, at once."""
+        for name in op.output_arg_names:
+            if name in self.facts.bound and name != EMPTY:
+                self.add(f"{self.holder(name)}.value = {self.local(name)}")
+                if name in self.has_lod:
+                    self.add(f"{self.holder(name)}.lod = {self.lod_local(name)}")
+
+    # ------------------------------------------------ batches
+
+    def _batch(self, index: int, step: Step) -> None:
+        kernel = self.constant(kernels.batch_of(step.group or ""), "b")
+        calls, targets = [], []
+        for op in step.ops:
+            definition = kernels.find(op.type)
+            inputs = [
+                self._input(definition, op, i, index)
+                for i in range(len(definition.ins))
+            ]
+            attrs = {**definition.defaults, **op.attrs}
+            attrs = {k: kernel_attr(v) for k, v in attrs.items()}
+            names = {**op.inputs, **op.outputs}
+            fixed = ", ".join(
+                (self.constant(definition), "[" + ", ".join(inputs) + "]")
+            )
+            calls.append(
+                f"Call({fixed}, {self.constant(attrs)}, {self.constant(names)})"
+            )
+            many = self._targets(definition, op)
+            targets.append(f"({many},)" if many else "_")
+        left = ", ".join(targets)
+        self.add(f"{left}, = {kernel}(xp, ctx, [{', '.join(calls)}])")
+        for op in step.ops:
+            self._store(op)
+
+    # ------------------------------------------------ memory
+
+    def _free(self, index: int, step: Step) -> None:
+        """Let go of temporaries that nobody reads any more."""
+        dead = []
+        for op in step.ops:
+            for name in {*op.input_arg_names, *op.output_arg_names} - {EMPTY}:
+                if self.facts.last_touch.get(name, -1) <= index and name in self.locals:
+                    if name not in self.fetches and self.locals[name] not in dead:
+                        dead.append(self.locals[name])
+        if dead:
+            self.add(" = ".join(sorted(dead)) + " = None")
+
+
+def kernel_attr(value: Any) -> Any:
+    """An attribute as kernels see it: blocks become their index."""
+    if isinstance(value, Block):
+        return value.idx
+    if isinstance(value, list):
+        return [kernel_attr(v) for v in value]
+    return value

@@ -1,0 +1,56 @@
+"""The one module that touches CuPy."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from fluidx.ir.errors import EnforceNotMet
+from fluidx.tensor import CUDAPlace, Place
+
+__all__ = ["array_module", "device_count", "to_host"]
+
+
+@functools.cache
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError:
+        raise EnforceNotMet(
+            "CUDAPlace needs CuPy: install fluidx with the extra cuda13 "
+            "(pip install 'fluidx[cuda13]'), or use CPUPlace()"
+        ) from None
+    return cupy
+
+
+def device_count() -> int:
+    """How many CUDA devices this process can use (0 without CuPy or driver)."""
+    try:
+        return int(_cupy().cuda.runtime.getDeviceCount())
+    except Exception:
+        return 0
+
+
+def array_module(place: Place) -> Any:
+    """numpy for CPU places; CuPy, with the device made current, for CUDA places.
+
+    EnforceNotMet: no CuPy, no driver, or no such device.
+    """
+    if not isinstance(place, CUDAPlace):
+        return np
+    cupy = _cupy()
+    count = device_count()
+    if place.device_id >= count:
+        found = f"{count} device(s)" if count else "no usable CUDA device"
+        raise EnforceNotMet(
+            f"CUDAPlace({place.device_id}): this machine has {found}; use CPUPlace()"
+        )
+    cupy.cuda.Device(place.device_id).use()
+    return cupy
+
+
+def to_host(value: Any) -> Any:
+    """A numpy array of an array of either kind."""
+    return value.get() if hasattr(value, "get") else value

@@ -1,0 +1,125 @@
+"""Scopes: names bound to values, nested."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from fluidx.kernels import SelectedRows
+
+from .lod_tensor import Cell, LoDTensor
+
+__all__ = ["Scope", "ScopeVar", "global_scope", "scope_guard"]
+
+
+class ScopeVar(Cell):
+    """A named place for a value in a scope (``core.Variable``)."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def get_tensor(self) -> LoDTensor:
+        """The value as a tensor; setting it sets the variable."""
+        if isinstance(self.value, SelectedRows):
+            raise TypeError(f"{self.name} holds SelectedRows: use get_selected_rows()")
+        return LoDTensor(cell=self)
+
+    def get_selected_rows(self) -> SelectedRows:
+        if not isinstance(self.value, SelectedRows):
+            raise TypeError(f"{self.name} holds no SelectedRows")
+        return self.value
+
+    def get_lod_tensor_array(self) -> list[Any]:
+        if self.value is None:
+            self.value = []
+        return self.value  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"<{self.name} = {self.value!r:.80}>"
+
+
+class Scope:
+    """Variables by name; what a scope lacks, its parent may have (``core.Scope``).
+
+    >>> outer = Scope()
+    >>> outer.var("w").value = 3
+    >>> outer.new_scope().find_var("w").value
+    3
+    """
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self.parent = parent
+        self._vars: dict[str, ScopeVar] = {}
+        self._kids: list[Scope] = []
+        # plans remember the holders they found; this tells when to look again
+        self._epoch = 0
+
+    def var(self, name: str) -> ScopeVar:
+        """The variable of this name in this scope, made if there is none."""
+        found = self._vars.get(name)
+        if found is None:
+            found = self._vars[name] = ScopeVar(name)
+            self._epoch += 1
+        return found
+
+    def find_var(self, name: str) -> ScopeVar | None:
+        """The variable here or in a scope around; None if there is none."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._vars.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def epoch(self) -> int:
+        """Changes whenever a name of this scope or one around it is (un)bound."""
+        total, scope = 0, self.parent
+        while scope is not None:
+            total += scope._epoch
+            scope = scope.parent
+        return total + self._epoch
+
+    def erase(self, names: list[str]) -> None:
+        for name in names:
+            if self._vars.pop(name, None) is not None:
+                self._epoch += 1
+
+    def local_var_names(self) -> list[str]:
+        return list(self._vars)
+
+    def new_scope(self) -> Scope:
+        """A scope inside this one."""
+        kid = Scope(self)
+        self._kids.append(kid)
+        return kid
+
+    def drop_kids(self) -> None:
+        self._kids.clear()
+
+
+_root = Scope()
+# per thread: the roles of an in-process cluster must not see each other's guard
+_current: ContextVar[Scope | None] = ContextVar("fluidx_scope", default=None)
+
+
+def global_scope() -> Scope:
+    """The scope that programs run in unless told otherwise."""
+    return _current.get() or _root
+
+
+@contextlib.contextmanager
+def scope_guard(scope: Scope) -> Iterator[None]:
+    """Make `scope` the global scope inside (of this thread)."""
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope_guard takes a Scope, got {scope.__class__.__name__}")
+    token = _current.set(scope)
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -1,0 +1,102 @@
+"""Small array tools that several families share."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["add_rows", "fit", "lay", "ones", "sum_to"]
+
+
+def fit(out: Any, like: Any) -> Any:
+    """`out` where an array like this can be written into it, else None."""
+    if out is like or (
+        out is not None and out.shape == like.shape and out.dtype == like.dtype
+    ):
+        return out
+    return None
+
+
+@lru_cache(maxsize=64)
+def _kept_ones(xp: Any, count: int, dtype: Any) -> Any:
+    return xp.ones(count, dtype)
+
+
+def ones(xp: Any, count: int, dtype: Any) -> Any:
+    """A vector of ones; short ones are kept. Not to be written to."""
+    if count > 65536:
+        return xp.ones(count, dtype)
+    return _kept_ones(xp, count, dtype)
+
+
+def lay(shape: tuple[int, ...], rank: int, axis: int) -> tuple[int, ...]:
+    """The shape that broadcasts like `shape` laid over a rank from `axis` on.
+
+    Trailing ones that do not fit any more are dropped (`broadcast_shape`).
+
+    >>> lay((3,), 4, 1), lay((3, 1, 1), 3, 1)
+    ((1, 3, 1, 1), (1, 3, 1))
+    """
+    laid = (1,) * axis + shape
+    return (laid + (1,) * (rank - len(laid)))[:rank]
+
+
+def sum_to(xp: Any, d: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """`d` summed down to the operand of this shape that was laid over it.
+
+    Returns `d` itself where there is nothing to sum.
+    """
+    if d.shape == shape:
+        return d
+    rank = d.ndim
+    laid = lay(shape, rank, axis if axis >= 0 else rank - len(shape))
+    first, last = _span(d.shape, laid)
+    middle = laid[first:last]
+    if middle != d.shape[first:last] or d.dtype.kind != "f":
+        axes = tuple(i for i in range(rank) if laid[i] == 1 and d.shape[i] != 1)
+        return d.sum(axis=axes, dtype=d.dtype).reshape(shape)
+    return _sum_around(xp, d, first, last).reshape(shape)
+
+
+def _span(full: tuple[int, ...], laid: tuple[int, ...]) -> tuple[int, int]:
+    """The range of axes outside of which `laid` has only ones."""
+    first, last = 0, len(laid)
+    while first < last and laid[first] == 1 and full[first] != 1:
+        first += 1
+    while last > first and laid[last - 1] == 1 and full[last - 1] != 1:
+        last -= 1
+    return first, last
+
+
+def _sum_around(xp: Any, d: Any, first: int, last: int) -> Any:
+    """Sum over the axes before `first` and from `last` on.
+
+    As products with a vector of ones. Measured with numpy 2, float32, one thread,
+    microseconds, `add.reduce(d, axis=0)` against `dot(ones, d)`: (20, 1) 1.2 / 0.7;
+    (128, 10) 3.8 / 1.0; (128, 200) 5.8 / 2.1; (1000, 400) 96 / 37; (4096, 64)
+    205 / 23; and for the bias of a convolution `d.sum(axis=(0, 2, 3))` against two
+    products: (64, 20, 24, 24) 440 / 77; (16, 64, 28, 28) 180 / 87.
+    """
+    shape = d.shape
+    before = _count(shape[:first])
+    width = _count(shape[first:last])
+    if last < len(shape):
+        after = _count(shape[last:])
+        d = xp.dot(d.reshape(before * width, after), ones(xp, after, d.dtype))
+    if before == 1:
+        return d
+    return xp.dot(ones(xp, before, d.dtype), d.reshape(before, width))
+
+
+def _count(sizes: tuple[int, ...]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def add_rows(xp: Any, dense: Any, sparse: Any) -> Any:
+    """Add a `SelectedRows` into a dense array, in place; returns the array."""
+    merged = sparse.merged(xp)
+    dense[merged.rows] += merged.value
+    return dense
