@@ -1,12 +1,38 @@
-"""fluidx: PaddlePaddle Fluid 1.8's static-graph programs on today's Python."""
+"""fluidx: PaddlePaddle Fluid 1.8's static-graph programs on today's Python.
 
+    import fluidx as fluid
+
+    x = fluid.data("x", [None, 13])
+    ...
+    exe = fluid.Executor(fluid.CPUPlace())
+
+The names are those of ``paddle.fluid``.
+"""
+
+from fluidx import (
+    backward,
+    clip,
+    distributed,
+    executor,
+    initializer,
+    ir,
+    layers,
+    nets,
+    optimizer,
+    param_attr,
+    regularizer,
+    transpiler,
+)
+from fluidx.backward import append_backward, gradients
 from fluidx.executor import (
     BuildStrategy,
     CompiledProgram,
     ExecutionStrategy,
     Executor,
 )
+from fluidx.input import data, embedding, one_hot
 from fluidx.ir import (
+    Parameter,
     Program,
     Variable,
     default_main_program,
@@ -16,6 +42,7 @@ from fluidx.ir import (
     program_guard,
     unique_name,
 )
+from fluidx.param_attr import ParamAttr, WeightNormParamAttr
 from fluidx.tensor import (
     CPUPlace,
     CUDAPinnedPlace,
@@ -29,5 +56,61 @@ from fluidx.tensor import (
     global_scope,
     scope_guard,
 )
+from fluidx.transpiler import (
+    DistributeTranspiler,
+    DistributeTranspilerConfig,
+    HashName,
+    RoundRobin,
+)
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BuildStrategy",
+    "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "CompiledProgram",
+    "DistributeTranspiler",
+    "DistributeTranspilerConfig",
+    "ExecutionStrategy",
+    "Executor",
+    "HashName",
+    "LoDTensor",
+    "LoDTensorArray",
+    "ParamAttr",
+    "Parameter",
+    "Program",
+    "RoundRobin",
+    "Scope",
+    "Variable",
+    "WeightNormParamAttr",
+    "append_backward",
+    "backward",
+    "clip",
+    "cpu_places",
+    "create_lod_tensor",
+    "create_random_int_lodtensor",
+    "data",
+    "default_main_program",
+    "default_startup_program",
+    "device_guard",
+    "distributed",
+    "embedding",
+    "executor",
+    "global_scope",
+    "gradients",
+    "initializer",
+    "ir",
+    "layers",
+    "name_scope",
+    "nets",
+    "one_hot",
+    "optimizer",
+    "param_attr",
+    "program_guard",
+    "regularizer",
+    "scope_guard",
+    "transpiler",
+    "unique_name",
+]

@@ -68,9 +68,7 @@ def _(xp: Any, x: Any, *, t_min: float, t_max: float, out: Any = None) -> Any:
 
 
 @brelu.grad_kernel
-def _(
-    xp: Any, x: Any, d: Any, *, t_min: float, t_max: float, out: Any = None
-) -> Any:
+def _(xp: Any, x: Any, d: Any, *, t_min: float, t_max: float, out: Any = None) -> Any:
     return xp.multiply(d, (x > t_min) & (x < t_max), out=fit(out, d))
 
 
@@ -155,9 +153,7 @@ def _(xp: Any, x: Any, *, threshold: float, scale: float, offset: float) -> Any:
 
 
 @hard_swish.grad_kernel
-def _(
-    xp: Any, x: Any, d: Any, *, threshold: float, scale: float, offset: float
-) -> Any:
+def _(xp: Any, x: Any, d: Any, *, threshold: float, scale: float, offset: float) -> Any:
     """Above the threshold the slope is 1, as in the reference: exact for the
     defaults, where threshold equals scale."""
     moved = x + offset

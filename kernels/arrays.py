@@ -41,21 +41,19 @@ def lay(shape: tuple[int, ...], rank: int, axis: int) -> tuple[int, ...]:
     return (laid + (1,) * (rank - len(laid)))[:rank]
 
 
-def sum_to(xp: Any, d: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """`d` summed down to the operand of this shape that was laid over it.
+def sum_to(xp: Any, d: Any, laid: tuple[int, ...]) -> Any:
+    """`d` summed down to a shape that broadcasts to d's; `d` itself if there already.
 
-    Returns `d` itself where there is nothing to sum.
+    The result has shape `laid`; missing axes in front count as ones.
     """
-    if d.shape == shape:
+    if d.shape == laid:
         return d
-    rank = d.ndim
-    laid = lay(shape, rank, axis if axis >= 0 else rank - len(shape))
-    first, last = _span(d.shape, laid)
-    middle = laid[first:last]
-    if middle != d.shape[first:last] or d.dtype.kind != "f":
-        axes = tuple(i for i in range(rank) if laid[i] == 1 and d.shape[i] != 1)
-        return d.sum(axis=axes, dtype=d.dtype).reshape(shape)
-    return _sum_around(xp, d, first, last).reshape(shape)
+    full = (1,) * (d.ndim - len(laid)) + laid
+    first, last = _span(d.shape, full)
+    if full[first:last] != d.shape[first:last] or d.dtype.kind != "f":
+        axes = tuple(i for i, n in enumerate(full) if n == 1 and d.shape[i] != 1)
+        return d.sum(axis=axes, dtype=d.dtype).reshape(laid)
+    return _sum_around(xp, d, first, last).reshape(laid)
 
 
 def _span(full: tuple[int, ...], laid: tuple[int, ...]) -> tuple[int, int]:

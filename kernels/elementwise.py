@@ -12,7 +12,7 @@ from typing import Any
 
 from .arrays import fit, lay, sum_to
 from .grad import grad_op
-from .infer import InferContext, broadcast_shape
+from .infer import InferContext, Shape, broadcast_shape
 from .registry import OpDef, op
 from .schema import Attr, In, Out
 from .selected_rows import SelectedRows
@@ -48,15 +48,24 @@ def _declare(name: str, grad: grad_op | None, **traits: Any) -> OpDef:
     return made
 
 
+def _laid(x: Any, y: Any, axis: int) -> tuple[Shape, Shape]:
+    """Shapes of both operands that numpy's own broadcasting takes right."""
+    p, q = x.shape, y.shape
+    if axis < 0 or p == q or axis + min(len(p), len(q)) == max(len(p), len(q)):
+        return p, q
+    if len(p) >= len(q):
+        return p, lay(q, len(p), axis)
+    return lay(p, len(q), axis), q
+
+
 def aligned(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     """Both operands in shapes that numpy's own broadcasting takes right."""
     if x.dtype != y.dtype:
         raise TypeError(f"{name}: X is {x.dtype} but Y is {y.dtype}; cast one of them")
     if axis < 0 or x.shape == y.shape:
         return x, y
-    if x.ndim >= y.ndim:
-        return x, y.reshape(lay(y.shape, x.ndim, axis))
-    return x.reshape(lay(x.shape, y.ndim, axis)), y
+    p, q = _laid(x, y, axis)
+    return x.reshape(p), y.reshape(q)
 
 
 def _target(out: Any, x: Any, y: Any) -> Any:
@@ -96,9 +105,9 @@ def _grad_kernel(made: OpDef, d_x: _Part, d_y: _Part) -> None:
         p, q = aligned(name, x, y, axis)
         gx = gy = None
         if wants[0]:
-            gx = sum_to(xp, d_x(xp, d, p, q), x.shape, axis)
+            gx = sum_to(xp, d_x(xp, d, p, q), p.shape).reshape(x.shape)
         if wants[1]:
-            gy = sum_to(xp, d_y(xp, d, p, q), y.shape, axis)
+            gy = sum_to(xp, d_y(xp, d, p, q), q.shape).reshape(y.shape)
         return gx, gy
 
 
@@ -117,16 +126,20 @@ def _linear_grad(made: OpDef, negative: bool) -> None:
         out: Any = None,
     ) -> Any:
         gx = gy = None
+        p, q = _laid(x, y, axis)
         if wants[1]:
-            gy = sum_to(xp, d, y.shape, axis)
+            gy = sum_to(xp, d, q)
             if negative:
                 gy = xp.negative(gy)
             elif gy is d:
                 gy = d.copy()
+            gy = gy.reshape(y.shape)
         if wants[0]:
-            gx = sum_to(xp, d, x.shape, axis)
+            gx = sum_to(xp, d, p)
             if gx is d and out is not d:  # a dead gradient is handed on as it is
                 gx = d.copy()
+            if gx.shape != x.shape:
+                gx = gx.reshape(x.shape)
         return gx, gy
 
 
@@ -170,12 +183,13 @@ def _(xp: Any, x: Any, y: Any, *, axis: int, out: Any = None) -> Any:
 def _(
     xp: Any, x: Any, y: Any, z: Any, d: Any, *, axis: int, wants: tuple[bool, bool]
 ) -> Any:
-    ratio = d / aligned("elementwise_div", x, y, axis)[1]
+    p, q = _laid(x, y, axis)
+    ratio = d / y.reshape(q)
     gx = gy = None
     if wants[0]:
-        gx = sum_to(xp, ratio, x.shape, axis)
+        gx = sum_to(xp, ratio, p).reshape(x.shape)
     if wants[1]:
-        gy = sum_to(xp, xp.negative(ratio * z), y.shape, axis)
+        gy = sum_to(xp, xp.negative(ratio * z), q).reshape(y.shape)
     return gx, gy
 
 
@@ -187,15 +201,11 @@ def _truncated(xp: Any, x: Any, y: Any) -> Any:
 # of equal values, Y gets the gradient, as in the reference
 maximum = _declare("max", _needs_both, overwrites="X")
 _ufunc_kernel(maximum, "maximum")
-_grad_kernel(
-    maximum, lambda xp, d, x, y: d * (x > y), lambda xp, d, x, y: d * (x <= y)
-)
+_grad_kernel(maximum, lambda xp, d, x, y: d * (x > y), lambda xp, d, x, y: d * (x <= y))
 
 minimum = _declare("min", _needs_both, overwrites="X")
 _ufunc_kernel(minimum, "minimum")
-_grad_kernel(
-    minimum, lambda xp, d, x, y: d * (x < y), lambda xp, d, x, y: d * (x >= y)
-)
+_grad_kernel(minimum, lambda xp, d, x, y: d * (x < y), lambda xp, d, x, y: d * (x >= y))
 
 power = _declare("pow", _needs_both, overwrites="X")
 _ufunc_kernel(power, "power")

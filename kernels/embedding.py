@@ -83,7 +83,7 @@ def _declare(name: str, attrs: tuple[Attr, ...]) -> OpDef:
         outs=[Out("Out")],
         attrs=attrs,
         infer=_infer,
-        grad=grad_op(needs=["W", "Ids"], shape_only=["W"]),
+        grad=grad_op(needs=["W", "Ids"], shape_only=["W"], view=True),
         lod="Ids",
     )
     cut = name == "lookup_table"
@@ -95,7 +95,7 @@ def _declare(name: str, attrs: tuple[Attr, ...]) -> OpDef:
 
     @made.grad_kernel
     def _(
-        xp: Any, table: Any, ids: Any, d_out: Any, *, is_sparse: bool, padding_idx: int
+        xp: Any, d_out: Any, table: Any, ids: Any, *, is_sparse: bool, padding_idx: int
     ) -> Any:
         return _grad(xp, table, ids, d_out, is_sparse, padding_idx)
 

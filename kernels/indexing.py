@@ -13,7 +13,7 @@ from .infer import InferContext
 from .registry import OpDef, op
 from .schema import Attr, AttrType, In, Out
 
-__all__ = ["add_rows", "check_ids"]
+__all__ = ["add_rows", "check_ids", "flat_places"]
 
 
 def check_ids(op_name: str, what: str, ids: Any, size: int) -> None:
@@ -29,19 +29,23 @@ def check_ids(op_name: str, what: str, ids: Any, size: int) -> None:
     raise IndexError(f"{op_name}: {what} {worst} is not in [0, {size})")
 
 
+def flat_places(xp: Any, rows: Any, width: int) -> Any:
+    """Where the elements of some rows stand in a flat (height * width,) array."""
+    if width == 1:
+        return rows.reshape(-1)
+    return (rows.reshape(-1, 1) * width + xp.arange(width)).reshape(-1)
+
+
 def add_rows(xp: Any, target: Any, rows: Any, values: Any) -> None:
     """target[rows] += values, where a row may appear several times.
 
     target: contiguous (height, ...). rows: (n,). values: (n, ...).
     """
-    # numpy's ufunc.at has a fast path for one dimension only
-    height = target.shape[0]
-    width = target.size // height if height else 0
-    if width == 1:
-        xp.add.at(target.reshape(-1), rows, values.reshape(-1))
+    if not rows.size:
         return
-    index = rows.reshape(-1, 1) * width + xp.arange(width)
-    xp.add.at(target.reshape(-1), index.reshape(-1), values.reshape(-1))
+    # numpy's ufunc.at has a fast path for one dimension only
+    places = flat_places(xp, rows, target.size // target.shape[0])
+    xp.add.at(target.reshape(-1), places, values.reshape(-1))
 
 
 # --- gather, scatter ----------------------------------------------------------

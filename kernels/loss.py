@@ -89,9 +89,7 @@ def _picked(xp: Any, x: Any, flat_labels: Any) -> tuple[Any, Any]:
     return x.reshape(-1).take(places), places
 
 
-def _hard_loss(
-    xp: Any, name: str, x: Any, label: Any, ignore: int
-) -> tuple[Any, Any]:
+def _hard_loss(xp: Any, name: str, x: Any, label: Any, ignore: int) -> tuple[Any, Any]:
     """Loss and the picked probability, both of the label's shape."""
     flat, ignored = _labels(xp, name, label, x.shape[-1], ignore)
     match, _ = _picked(xp, x, flat)
@@ -329,5 +327,3 @@ def _(
     d_x -= label
     d_x *= d_out
     return _finish(xp, d_x, label, ignore_index, normalize)
-
-

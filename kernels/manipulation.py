@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .grad import GRAD, GradContext, OpSpec, grad_op
+from .grad import GRAD, grad_op
 from .infer import InferContext, InferRule, Shape, known_product
 from .registry import OpDef, op
 from .schema import Attr, AttrType, In, Out
@@ -143,9 +143,7 @@ def reshaped(op: InferContext, x: Shape, shape: Sequence[int]) -> list[int]:
     return out
 
 
-def _reshape(
-    xp: Any, x: Any, given: Any, tensors: Any, *, shape: Sequence[int]
-) -> Any:
+def _reshape(xp: Any, x: Any, given: Any, tensors: Any, *, shape: Sequence[int]) -> Any:
     if tensors or given is not None:
         shape = numbers(tensors, given) or shape
     if 0 in shape:
@@ -181,20 +179,24 @@ def _shape_of_reshape(x: Any, attrs: dict[str, Any]) -> Any:
 
 
 def squeezed(shape: Shape, axes: Sequence[int]) -> list[int]:
-    """Sizes of 1 go, all of them or those of `axes`."""
+    """Sizes of 1 go, all of them or those of `axes`, which must be 1 (or unknown)."""
     if not axes:
         return [d for d in shape if d != 1]
-    gone = {a + len(shape) if a < 0 else a for a in axes}
-    return [d for i, d in enumerate(shape) if i not in gone or d != 1]
+    rank = len(shape)
+    for a in axes:
+        if not -rank <= a < rank:
+            raise ValueError(f"squeeze: no axis {a} in {tuple(shape)}")
+        if shape[a] not in (1, -1):
+            raise ValueError(f"squeeze: axis {a} of {tuple(shape)} is not of size 1")
+    gone = {a % rank for a in axes}
+    return [d for i, d in enumerate(shape) if i not in gone]
 
 
 def _infer_squeeze(op: InferContext) -> None:
-    shape, axes = op.shape("X"), op.attr("axes")
-    for a in axes:
-        op.check(
-            -len(shape) <= a < len(shape), f"no axis {a} to squeeze in {shape}"
-        )
-    set_with_shape(op, squeezed(shape, axes))
+    try:
+        set_with_shape(op, squeezed(op.shape("X"), op.attr("axes")))
+    except ValueError as error:
+        op.fail(str(error))
 
 
 def _squeeze(xp: Any, x: Any, *, axes: Sequence[int]) -> Any:

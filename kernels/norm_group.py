@@ -35,7 +35,8 @@ def _infer_group_norm(op: InferContext) -> None:
     channels = x.shape[3 if last else 1]
     groups = op.attr("groups")
     op.check(
-        groups > 0 and (channels < 0 or channels % groups == 0),
+        groups > 0
+        and (channels < 0 or (groups - 1) * _group_size(channels, groups) < channels),
         f"{channels} channels ({op.attr('data_layout')}) do not divide into "
         f"{groups} groups",
     )
@@ -44,6 +45,11 @@ def _infer_group_norm(op: InferContext) -> None:
     op.set("Y", like=x)
     op.set("Mean", (x.shape[0], groups), x.dtype)
     op.set("Variance", (x.shape[0], groups), x.dtype)
+
+
+def _group_size(channels: int, groups: int) -> int:
+    """Channels of a group; the last one has what is left."""
+    return -(-channels // groups)
 
 
 group_norm = op(
@@ -68,20 +74,45 @@ def _nchw(x: Any, layout: str) -> Any:
     return x.transpose(0, 3, 1, 2) if layout == "NHWC" else x
 
 
-def _grouped(x: Any, layout: str, groups: int) -> Any:
+def _restored(xp: Any, images: Any, layout: str) -> Any:
+    """The inverse of `_nchw`, as an array of its own."""
+    if layout != "NHWC":
+        return images
+    return xp.ascontiguousarray(images.transpose(0, 2, 3, 1))
+
+
+def _parts(channels: int, groups: int) -> list[tuple[slice, slice]]:
+    """(channels, groups) of each stretch of groups of one size."""
+    if channels % groups == 0:
+        return [(slice(None), slice(None))]
+    edge = (groups - 1) * _group_size(channels, groups)
+    return [
+        (slice(0, edge), slice(0, groups - 1)),
+        (slice(edge, None), slice(groups - 1, None)),
+    ]
+
+
+def _grouped(images: Any, groups: int) -> Any:
     """(n, groups, channels of a group, rest)."""
-    images = _nchw(x, layout)
     n, channels = images.shape[:2]
     return images.reshape(n, groups, channels // groups, -1)
 
 
-def _restored(xp: Any, grouped: Any, x: Any, layout: str) -> Any:
-    """The inverse of `_grouped`: an array shaped like x."""
-    if layout != "NHWC":
-        return grouped.reshape(x.shape)
-    n, height, width, channels = x.shape
-    images = grouped.reshape(n, channels, height, width)
-    return xp.ascontiguousarray(images.transpose(0, 2, 3, 1))
+def _normalize(
+    xp: Any, images: Any, scale: Any, bias: Any, epsilon: float, groups: int
+) -> tuple[Any, Any, Any]:
+    """group_norm of (n, channels, height, width) in groups of one size."""
+    flat = _grouped(images, groups)
+    count = flat.shape[2] * flat.shape[3]
+    mean = flat.sum((2, 3)) / count
+    y = flat - mean[:, :, None, None]
+    variance = xp.einsum("ngci,ngci->ng", y, y) / count
+    y *= ((variance + epsilon) ** -0.5)[:, :, None, None]
+    if scale is not None:
+        y *= scale.reshape(1, groups, -1, 1)
+    if bias is not None:
+        y += bias.reshape(1, groups, -1, 1)
+    return y.reshape(images.shape), mean, variance
 
 
 @group_norm.kernel
@@ -95,17 +126,51 @@ def _(
     groups: int,
     data_layout: str,
 ) -> Any:
-    flat = _grouped(x, data_layout, groups)
-    count = flat.shape[2] * flat.shape[3]
-    mean = flat.sum((2, 3)) / count
-    y = flat - mean[:, :, None, None]
-    variance = xp.einsum("ngci,ngci->ng", y, y) / count
-    y *= ((variance + epsilon) ** -0.5)[:, :, None, None]
-    if scale is not None:
-        y *= scale.reshape(1, groups, -1, 1)
+    images = _nchw(x, data_layout)
+    done = []
+    for at, of in _parts(images.shape[1], groups):
+        vectors = (None if v is None else v[at] for v in (scale, bias))
+        count = len(range(groups)[of])
+        done.append(_normalize(xp, images[:, at], *vectors, epsilon, count))
+    if len(done) == 1:
+        y, mean, variance = done[0]
+    else:
+        y, mean, variance = (xp.concatenate(parts, 1) for parts in zip(*done))
+    return _restored(xp, y, data_layout), mean, variance
+
+
+def _denormalize(
+    xp: Any,
+    y: Any,
+    scale: Any,
+    bias: Any,
+    variance: Any,
+    d_y: Any,
+    epsilon: float,
+    groups: int,
+) -> tuple[Any, Any, Any]:
+    """The gradients (of X, Scale, Bias) in groups of one size.
+
+    X is not at hand: (Y - Bias) / Scale is the normalized X, and where Scale is 0
+    the quotient counts as 0 (as in the reference).
+    """
+    normal, d_flat = _grouped(y, groups), _grouped(d_y, groups)
+    count = normal.shape[2] * normal.shape[3]
+    wide = (1, groups, -1, 1)
     if bias is not None:
-        y += bias.reshape(1, groups, -1, 1)
-    return _restored(xp, y, x, data_layout), mean, variance
+        normal = normal - bias.reshape(wide)
+    if scale is not None:
+        some = scale != 0
+        reciprocal = some / xp.where(some, scale, 1)
+        normal = normal * reciprocal.astype(scale.dtype).reshape(wide)
+    d_scale = xp.einsum("ngci,ngci->gc", d_flat, normal).reshape(-1)
+    d_x = d_flat * scale.reshape(wide) if scale is not None else d_flat.copy()
+    slope = xp.einsum("ngci,ngci->ng", d_x, normal) / count
+    shift = d_x.sum((2, 3)) / count
+    d_x -= normal * slope[:, :, None, None]
+    d_x -= shift[:, :, None, None]
+    d_x *= ((variance + epsilon) ** -0.5)[:, :, None, None]
+    return d_x.reshape(y.shape), d_scale, d_flat.sum((0, 3)).reshape(-1)
 
 
 @group_norm.grad_kernel
@@ -121,28 +186,19 @@ def _(
     groups: int,
     data_layout: str,
 ) -> Any:
-    # X is not at hand: (Y - Bias) / Scale is the normalized X, and where Scale is 0
-    # the quotient counts as 0 (as in the reference)
-    normal = _grouped(y, data_layout, groups)
-    d_flat = _grouped(d_y, data_layout, groups)
-    count = normal.shape[2] * normal.shape[3]
-    wide = (1, groups, -1, 1)
-    d_bias = d_flat.sum((0, 3)).reshape(-1)
-    if bias is not None:
-        normal = normal - bias.reshape(wide)
-    if scale is not None:
-        safe = xp.where(scale == 0, 1, scale)
-        reciprocal = xp.where(scale == 0, 0, 1 / safe).astype(scale.dtype)
-        normal = normal * reciprocal.reshape(wide)
-    d_scale = xp.einsum("ngci,ngci->gc", d_flat, normal).reshape(-1)
-    d_x = d_flat * scale.reshape(wide) if scale is not None else d_flat.copy()
-    slope = xp.einsum("ngci,ngci->ng", d_x, normal) / count
-    shift = d_x.sum((2, 3)) / count
-    d_x -= normal * slope[:, :, None, None]
-    d_x -= shift[:, :, None, None]
-    d_x *= ((variance + epsilon) ** -0.5)[:, :, None, None]
+    images, d_images = _nchw(y, data_layout), _nchw(d_y, data_layout)
+    done = []
+    for at, of in _parts(images.shape[1], groups):
+        vectors = (None if v is None else v[at] for v in (scale, bias))
+        given = (images[:, at], *vectors, variance[:, of], d_images[:, at])
+        done.append(_denormalize(xp, *given, epsilon, len(range(groups)[of])))
+    d_x, d_scale, d_bias = done[0]
+    if len(done) == 2:
+        d_x = xp.concatenate((d_x, done[1][0]), 1)
+        d_scale = xp.concatenate((d_scale, done[1][1]))
+        d_bias = xp.concatenate((d_bias, done[1][2]))
     return (
-        _restored(xp, d_x, y, data_layout),
+        _restored(xp, d_x, data_layout),
         None if scale is None else d_scale,
         None if bias is None else d_bias,
     )

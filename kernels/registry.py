@@ -122,6 +122,8 @@ class OpDef:
         for name in self.keywords:
             if name not in self.attrs and name not in _SPECIAL:
                 raise TypeError(f"kernel of {self.type}: no attribute {name!r}")
+        if "out" not in self.keywords:
+            self.overwrites = None
         self.run = fn
         return fn
 

@@ -148,7 +148,14 @@ def _(xp: Any, x: Any, y: Any, inside: Any, outside: Any, *, sigma: float) -> An
 
 @smooth_l1_loss.grad_kernel
 def _(
-    xp: Any, inside: Any, outside: Any, diff: Any, d_out: Any, *, sigma: float, wants: Any
+    xp: Any,
+    inside: Any,
+    outside: Any,
+    diff: Any,
+    d_out: Any,
+    *,
+    sigma: float,
+    wants: Any,
 ) -> Any:
     d_x = diff * (sigma * sigma)
     xp.minimum(d_x, 1, out=d_x)

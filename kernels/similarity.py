@@ -58,7 +58,15 @@ def _(xp: Any, x: Any, y: Any) -> Any:
 
 @cos_sim.grad_kernel
 def _(
-    xp: Any, x: Any, y: Any, out: Any, x_norm: Any, y_norm: Any, d_out: Any, *, wants: Any
+    xp: Any,
+    x: Any,
+    y: Any,
+    out: Any,
+    x_norm: Any,
+    y_norm: Any,
+    d_out: Any,
+    *,
+    wants: Any,
 ) -> Any:
     p, q = x.reshape(len(x), -1), y.reshape(len(y), -1)
     across = d_out / (x_norm * y_norm)

@@ -22,7 +22,10 @@ CUDNN = (Attr("use_cudnn", bool, False), *MKLDNN)
 
 
 def unary(name: str, needs: Iterable[str], attrs: Iterable[Attr] = ()) -> OpDef:
-    """Declare an op of X whose output looks like X; both passes may reuse buffers."""
+    """Declare an op of X whose output looks like X.
+
+    Its kernels may write into X's and Out@GRAD's buffers (if they take `out`).
+    """
     made = op(
         name,
         ins=[In("X")],
@@ -53,9 +56,6 @@ def _function(
     def _(xp: Any, kept: Any, d: Any) -> Any:
         return gradient(xp, d, kept)
 
-    # the gradients of these are expressions, which make their own arrays
-    made.grad_def.overwrites = None
-
 
 _function("exp", "exp", "Out", lambda xp, d, y: d * y, CUDNN)
 _function("log", "log", "X", lambda xp, d, x: d / x, CUDNN)
@@ -83,7 +83,6 @@ def _step(name: str, ufunc: str) -> None:
     def _(xp: Any, d: Any) -> Any:
         return xp.zeros_like(d)
 
-    made.grad_def.overwrites = None
     made.grad_def.shape_only = frozenset(["Out@GRAD"])
 
 
@@ -103,8 +102,8 @@ def _(xp: Any, x: Any, *, out: Any = None) -> Any:
 
 
 @rsqrt.grad_kernel
-def _(xp: Any, y: Any, d: Any, *, out: Any = None) -> Any:
-    g = xp.multiply(y, y, out=None)
+def _(xp: Any, y: Any, d: Any) -> Any:
+    g = y * y
     g *= y
     g *= d
     g *= -0.5
@@ -120,7 +119,7 @@ def _(xp: Any, x: Any, *, out: Any = None) -> Any:
 
 
 @tanh.grad_kernel
-def _(xp: Any, y: Any, d: Any, *, out: Any = None) -> Any:
+def _(xp: Any, y: Any, d: Any) -> Any:
     g = y * y
     xp.subtract(1.0, g, out=g)
     return xp.multiply(d, g, out=g)
@@ -148,7 +147,7 @@ def _(xp: Any, x: Any, *, out: Any = None) -> Any:
 
 
 @sigmoid.grad_kernel
-def _(xp: Any, y: Any, d: Any, *, out: Any = None) -> Any:
+def _(xp: Any, y: Any, d: Any) -> Any:
     g = xp.subtract(1.0, y)
     g *= y
     return xp.multiply(d, g, out=g)

@@ -347,8 +347,13 @@ def check_strict(case: OpCase) -> None:
     )
 
 
+# every case of every suite that was made, for the test that each op has one
+DECLARED: list[OpCase] = []
+
+
 def suite(cases: Sequence[OpCase]) -> Callable[..., None]:
     """A parametrized test with every check of every case."""
+    DECLARED.extend(cases)
     jobs = []
     for i, case in enumerate(cases):
         label = f"{case}-{i}"

@@ -1,1 +1,46 @@
-"""Program -> Programs."""
+"""From one Program to the programs of a cluster.
+
+Every pass is ``Program -> Program``: its input is left alone, and one sentence of its
+docstring says what is true afterwards. One frozen `ShardPlan`, computed from program
+and options alone, feeds the passes of all roles. `DistributeTranspiler` and its kin
+are facades with the reference's signatures; only they write into the user's programs.
+"""
+
+from . import collective, distribute_transpiler, geo_sgd_transpiler, ps_dispatcher
+from .config import (
+    DistributedMode,
+    DistributeTranspilerConfig,
+    ServerRuntimeConfig,
+    Setting,
+    TranspileError,
+)
+from .distribute_transpiler import DistributeTranspiler
+from .facts import Facts
+from .geo_sgd_transpiler import GeoSgdTranspiler
+from .memory_optimization_transpiler import memory_optimize, release_memory
+from .plan import Sharded, ShardPlan, Slice, make_plan
+from .ps_dispatcher import HashName, PSDispatcher, RoundRobin
+
+__all__ = [
+    "DistributeTranspiler",
+    "DistributeTranspilerConfig",
+    "DistributedMode",
+    "Facts",
+    "GeoSgdTranspiler",
+    "HashName",
+    "PSDispatcher",
+    "RoundRobin",
+    "ServerRuntimeConfig",
+    "Setting",
+    "ShardPlan",
+    "Sharded",
+    "Slice",
+    "TranspileError",
+    "collective",
+    "distribute_transpiler",
+    "geo_sgd_transpiler",
+    "make_plan",
+    "memory_optimize",
+    "ps_dispatcher",
+    "release_memory",
+]

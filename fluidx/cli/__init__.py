@@ -39,6 +39,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"fluidx: {error}", file=sys.stderr)
         return 2
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["ClusterError", "PeerLost", "WireError", "WaitTimeout"]
+from fluidx.ir.errors import EnforceNotMet
+
+__all__ = ["ClusterError", "PeerLost", "WaitTimeout", "WireError"]
 
 
-class ClusterError(RuntimeError):
+class ClusterError(EnforceNotMet):
     """The cluster cannot go on; the message says which role failed and why."""
 
 

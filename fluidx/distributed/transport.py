@@ -50,9 +50,10 @@ class Transport(Protocol):
         """Trainers only: make ready to talk to a server; it need not run yet."""
         ...
 
-    def send(self, peer: Any, frames: Sequence[Any]) -> None:
+    def send(self, peer: Any, frames: Sequence[Any], wait: bool = True) -> None:
         """Queue a message. Arrays in it must stay as they are until the peer has
-        it. PeerLost: nobody is there any more."""
+        it. PeerLost: nobody is there, or (with `wait`, after the deadline) the
+        peer takes nothing more."""
         ...
 
     def poll(self, timeout: float) -> list[Event]:

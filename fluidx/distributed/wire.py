@@ -17,8 +17,8 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,8 +61,7 @@ class Kind(enum.IntEnum):
     COMPLETE = 5  # this trainer is done
     ABORT = 6  # this trainer fails, text says why
     VALUES = 7  # server -> trainer: answer to PUSH or LOOKUP
-    PONG = 8
-    FAIL = 9  # the cluster fails, text says why
+    FAIL = 8  # the cluster fails, text says why
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,7 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+_KINDS = {int(kind): kind for kind in Kind}
 
 
 @dataclass
@@ -108,8 +108,30 @@ def _dtype(code: int) -> np.dtype[Any]:
             import ml_dtypes
         except ImportError:
             raise WireError("bfloat16 came, but ml_dtypes is not installed") from None
-        return np.dtype(ml_dtypes.bfloat16)
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return found
     return np.dtype(_DTYPES[code])
+
+
+class _Array(NamedTuple):
+    """Where an array is. inside: in the first frame, else in frames of its own."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    size: int
+    inside: bool
+
+
+class _Spec(NamedTuple):
+    """One variable's record: parts are none, one array, or values and row numbers."""
+
+    name: str
+    kind: int
+    parts: tuple[_Array, ...]
+    height: int = 0
+
+
+# sending
 
 
 def _text(name: str) -> bytes:
@@ -119,54 +141,53 @@ def _text(name: str) -> bytes:
     return _NAME.pack(len(raw)) + raw
 
 
-def _raw(array: Any) -> Any:
-    """The array's bytes, without a copy where it is contiguous."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+@lru_cache(maxsize=256)
+def _records(names: tuple[str, ...], text: str, specs: tuple[_Spec, ...]) -> bytes:
+    """What stands between head and arrays; the same in every step of a training."""
+    parts = [_text(name) for name in names]
+    parts.append(text.encode())
+    for spec in specs:
+        parts.append(_text(spec.name))
+        ndim = len(spec.parts[0].shape) if spec.parts else 0
+        code = _code(spec.parts[0].dtype) if spec.parts else 0
+        parts.append(_RECORD.pack(spec.kind, code, ndim))
+        if spec.kind == _ROWS:
+            parts.append(_SIZE.pack(spec.height))
+        for array in spec.parts:
+            parts.append(struct.pack(f"<{len(array.shape)}Q", *array.shape))
+            parts.append(b"\1" if array.inside else b"\0")
+    return b"".join(parts)
+
+
+def _arrays(value: Value) -> tuple[Any, ...]:
+    """The arrays that a value is sent as."""
+    if value is None:
+        return ()
+    if isinstance(value, SelectedRows):
+        return np.asarray(value.value), np.asarray(value.rows, np.int64)
+    return (np.asarray(value),)
 
 
 def encode(message: Message, limits: Limits = DEFAULT_LIMITS) -> list[Buffer]:
     """The frames of a message; large arrays are given as they are, not copied."""
-    parts: list[bytes] = [b""]
+    specs: list[_Spec] = []
     inline: list[Any] = []
     frames: list[Buffer] = []
-
-    def put(array: Any) -> None:
-        # dtype, shape, then where the bytes are is told by their number alone
-        parts.append(struct.pack(f"<{array.ndim}Q", *array.shape))
-        size = array.nbytes
-        if size <= limits.inline and size <= limits.chunk:
-            if size:
-                inline.append(_raw(array))
-            parts.append(b"\1")
-            return
-        parts.append(b"\0")
-        raw = _raw(array)
-        if size <= limits.chunk:
-            frames.append(raw)
-        else:
-            step = limits.chunk
-            frames.extend(raw[i : i + step] for i in range(0, size, step))
-
-    for name in message.names:
-        parts.append(_text(name))
-    text = message.text.encode()
-    parts.append(text)
+    most = min(limits.inline, limits.chunk)
     for name, value in message.values:
-        parts.append(_text(name))
-        if value is None:
-            parts.append(_RECORD.pack(_NONE, 0, 0))
-        elif isinstance(value, SelectedRows):
-            rows = np.asarray(value.rows, np.int64)
-            array = np.asarray(value.value)
-            parts.append(_RECORD.pack(_ROWS, _code(array.dtype), array.ndim))
-            parts.append(_SIZE.pack(value.height))
-            put(array)
-            put(rows)
-        else:
-            array = np.asarray(value)
-            parts.append(_RECORD.pack(_DENSE, _code(array.dtype), array.ndim))
-            put(array)
-    parts[0] = _HEAD.pack(
+        parts = []
+        for array in _arrays(value):
+            size = array.nbytes
+            parts.append(_Array(array.dtype, array.shape, size, size <= most))
+            if size > most:
+                frames += _outside(array, limits.chunk)
+            elif size:
+                inline.append(array)
+        kind = (_NONE, _DENSE, _ROWS)[len(parts)]
+        height = value.height if kind == _ROWS else 0
+        specs.append(_Spec(name, kind, tuple(parts), height))
+    records = _records(tuple(message.names), message.text, tuple(specs))
+    head = _HEAD.pack(
         _MAGIC,
         VERSION,
         message.kind,
@@ -176,43 +197,46 @@ def encode(message: Message, limits: Limits = DEFAULT_LIMITS) -> list[Buffer]:
         message.step,
         len(message.names),
         len(message.values),
-        len(text),
-        sum(map(len, parts[1:])),
+        len(message.text.encode()),
+        len(records),
     )
-    if inline:
-        offset = sum(map(len, parts))
-        for raw in inline:
-            pad = -offset % _ALIGN
-            parts.append(b"\0" * pad)
-            parts.append(raw.tobytes())
-            offset += pad + len(raw)
-    return [b"".join(parts), *frames]
+    pieces = [head, records]
+    offset = len(head) + len(records)
+    for array in inline:
+        pad = -offset % _ALIGN
+        pieces += b"\0" * pad, array.tobytes()
+        offset += pad + array.nbytes
+    return [b"".join(pieces), *frames]
 
 
-class _Reader:
-    """Takes a message apart; every read is checked against what is there."""
+def _outside(array: Any, chunk: int) -> list[Any]:
+    """The array's bytes, without a copy where it is contiguous."""
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if len(raw) <= chunk:
+        return [raw]
+    return [raw[i : i + chunk] for i in range(0, len(raw), chunk)]
 
-    def __init__(self, frames: Sequence[Buffer]) -> None:
-        if not frames:
-            raise WireError("an empty message")
-        # the first frame is small: copied, it is aligned and leaves the socket alone
-        self.head = bytearray(frames[0])
-        self.rest = [memoryview(f).cast("B") for f in frames[1:]]
+
+# receiving
+
+
+class _Records:
+    """Reads the records; every read is checked against what is there."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
         self.at = 0
-        self.end = len(self.head)
-        self.inline = 0
-        self.frame = 0
 
     def take(self, size: int) -> int:
         """Move over `size` bytes; gives where they start."""
         start = self.at
-        if size > self.end - start:
+        if size > len(self.raw) - start:
             raise WireError("truncated message")
         self.at = start + size
         return start
 
     def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
-        return layout.unpack_from(self.head, self.take(layout.size))
+        return layout.unpack_from(self.raw, self.take(layout.size))
 
     def name(self) -> str:
         (size,) = self.unpack(_NAME)
@@ -221,52 +245,97 @@ class _Reader:
     def string(self, size: int) -> str:
         start = self.take(size)
         try:
-            return self.head[start : start + size].decode()
+            return self.raw[start : start + size].decode()
         except UnicodeDecodeError:
             raise WireError("a name or text is not UTF-8") from None
 
-    def array(self, dtype: np.dtype[Any], ndim: int) -> Any:
-        shape = struct.unpack_from(f"<{ndim}Q", self.head, self.take(8 * ndim))
-        (inside,) = self.head[self.take(1) : self.at]
-        size = math.prod(shape) * dtype.itemsize
+    def array(self, dtype: np.dtype[Any], ndim: int) -> _Array:
+        shape = struct.unpack_from(f"<{ndim}Q", self.raw, self.take(8 * ndim))
+        inside = bool(self.raw[self.take(1)])
+        return _Array(dtype, shape, math.prod(shape) * dtype.itemsize, inside)
+
+    def spec(self) -> _Spec:
+        name = self.name()
+        kind, code, ndim = self.unpack(_RECORD)
+        if kind == _NONE:
+            return _Spec(name, kind, ())
+        if ndim > _MAX_NDIM:
+            raise WireError(f"{name}: {ndim} dimensions")
+        dtype = _dtype(code)
+        if kind == _DENSE:
+            return _Spec(name, kind, (self.array(dtype, ndim),))
+        if kind != _ROWS:
+            raise WireError(f"{name}: unknown kind of variable {kind}")
+        (height,) = self.unpack(_SIZE)
+        value = self.array(dtype, ndim)
+        rows = self.array(np.dtype(np.int64), 1)
+        if not value.shape or value.shape[0] != rows.shape[0]:
+            raise WireError(f"{name}: {rows.shape} row numbers for {value.shape}")
+        return _Spec(name, kind, (value, rows), height)
+
+
+@lru_cache(maxsize=256)
+def _parse(
+    raw: bytes, n_names: int, n_text: int, n_values: int
+) -> tuple[tuple[str, ...], str, tuple[_Spec, ...]]:
+    """Names, text and variables that the records tell."""
+    records = _Records(raw)
+    names = tuple(records.name() for _ in range(n_names))
+    text = records.string(n_text)
+    specs = tuple(records.spec() for _ in range(n_values))
+    if records.at != len(raw):
+        raise WireError("bytes left over in the first frame")
+    return names, text, specs
+
+
+class _Arrays:
+    """Hands out the arrays of a message, in order."""
+
+    def __init__(self, head: bytearray, start: int, rest: Sequence[Buffer]) -> None:
+        self.head = head
+        self.at = start
+        self.rest = rest
+        self.frame = 0
+
+    def next(self, array: _Array) -> Any:
         try:
-            if not size:
-                return np.empty(shape, dtype)
-            raw = self._inside(size) if inside else self._outside(size)
-            return raw.view(dtype).reshape(shape)
+            if not array.size:
+                return np.empty(array.shape, array.dtype)
+            if array.inside:
+                raw = self._inside(array.size)
+            else:
+                raw = self._outside(array.size)
+            return raw.view(array.dtype).reshape(array.shape)
         except (ValueError, OverflowError, MemoryError) as error:
-            raise WireError(f"an array of shape {shape}: {error}") from None
+            raise WireError(f"an array of shape {array.shape}: {error}") from None
 
     def _inside(self, size: int) -> Any:
-        start = self.inline + -self.inline % _ALIGN
+        start = self.at + -self.at % _ALIGN
         if size > len(self.head) - start:
             raise WireError("truncated message")
-        self.inline = start + size
+        self.at = start + size
         return np.frombuffer(self.head, np.uint8, size, start)
 
     def _outside(self, size: int) -> Any:
-        first = self.frame
+        pieces = []
         total = 0
         while total < size:
             if self.frame == len(self.rest):
                 raise WireError(f"{size} bytes announced, {total} came")
-            if not len(self.rest[self.frame]):
+            piece = self.rest[self.frame]
+            if not len(piece):
                 raise WireError("an empty frame")
-            total += len(self.rest[self.frame])
+            pieces.append(np.frombuffer(piece, np.uint8))
+            total += len(pieces[-1])
             self.frame += 1
         if total != size:
             raise WireError(f"{size} bytes announced, {total} came")
-        if self.frame == first + 1:
-            raw = np.frombuffer(self.rest[first], np.uint8)
-            if raw.__array_interface__["data"][0] % 8 == 0:
-                return raw
-            return raw.copy()  # numpy and BLAS want aligned elements
-        whole = np.empty(size, np.uint8)
-        at = 0
-        for piece in self.rest[first : self.frame]:
-            whole[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
-            at += len(piece)
-        return whole
+        if len(pieces) > 1:
+            return np.concatenate(pieces)
+        raw = pieces[0]
+        # numpy and BLAS want aligned elements
+        aligned = raw.__array_interface__["data"][0] % 8 == 0
+        return raw if aligned else raw.copy()
 
 
 def decode(frames: Sequence[Buffer]) -> Message:
@@ -274,49 +343,44 @@ def decode(frames: Sequence[Buffer]) -> Message:
 
     WireError: not a message of this version, truncated, or inconsistent.
     """
-    reader = _Reader(frames)
-    head = reader.unpack(_HEAD)
-    magic, version, kind, flags, trainer, seq, step, n_names, n_values, n_text = head[
-        :10
-    ]
+    if not frames or len(frames[0]) < _HEAD.size:
+        raise WireError("truncated message")
+    # the first frame is small: copied, it is aligned and leaves the socket alone
+    first = bytearray(frames[0])
+    head = _HEAD.unpack_from(first)
+    magic, version, kind, flags, trainer, seq, step = head[:7]
+    n_names, n_values, n_text, size = head[7:]
     if magic != _MAGIC:
         raise WireError("not a fluidx message")
     if version != VERSION:
         raise WireError(f"protocol version {version} came, this one is {VERSION}")
-    if kind not in Kind._value2member_map_:
+    if kind not in _KINDS:
         raise WireError(f"unknown kind of message {kind}")
-    records = head[10]
-    if records > reader.end - reader.at:
+    end = _HEAD.size + size
+    if end > len(first):
         raise WireError("truncated message")
-    reader.end = reader.inline = reader.at + records
-    message = Message(Kind(kind), trainer, seq, step, bool(flags & _BARRIER))
-    message.names = [reader.name() for _ in range(n_names)]
-    message.text = reader.string(n_text)
-    message.values = [_variable(reader) for _ in range(n_values)]
-    if reader.at != reader.end or reader.inline != len(reader.head):
+    raw = bytes(first[_HEAD.size : end])
+    names, text, specs = _parse(raw, n_names, n_text, n_values)
+    arrays = _Arrays(first, end, frames[1:])
+    message = Message(
+        _KINDS[kind], trainer, seq, step, bool(flags & _BARRIER), list(names)
+    )
+    message.text = text
+    message.values = [(spec.name, _value(spec, arrays)) for spec in specs]
+    if arrays.at != len(first):
         raise WireError("bytes left over in the first frame")
-    if reader.frame != len(reader.rest):
-        raise WireError(f"{len(reader.rest) - reader.frame} frames left over")
+    if arrays.frame != len(arrays.rest):
+        raise WireError(f"{len(arrays.rest) - arrays.frame} frames left over")
     return message
 
 
-def _variable(reader: _Reader) -> tuple[str, Value]:
-    name = reader.name()
-    kind, code, ndim = reader.unpack(_RECORD)
-    if kind == _NONE:
-        return name, None
-    if ndim > _MAX_NDIM:
-        raise WireError(f"{name}: {ndim} dimensions")
-    dtype = _dtype(code)
-    if kind == _DENSE:
-        return name, reader.array(dtype, ndim)
-    if kind != _ROWS:
-        raise WireError(f"{name}: unknown kind of variable {kind}")
-    (height,) = reader.unpack(_SIZE)
-    value = reader.array(dtype, ndim)
-    rows = reader.array(np.dtype(np.int64), 1)
-    if value.ndim < 1 or len(value) != len(rows):
-        raise WireError(f"{name}: {rows.shape} row numbers for {value.shape}")
-    if len(rows) and not 0 <= rows.min() <= rows.max() < height:
-        raise WireError(f"{name}: row numbers outside [0, {height})")
-    return name, SelectedRows(rows, value, height)
+def _value(spec: _Spec, arrays: _Arrays) -> Value:
+    if spec.kind == _NONE:
+        return None
+    value = arrays.next(spec.parts[0])
+    if spec.kind == _DENSE:
+        return value
+    rows = arrays.next(spec.parts[1])
+    if len(rows) and not 0 <= rows.min() <= rows.max() < spec.height:
+        raise WireError(f"{spec.name}: row numbers outside [0, {spec.height})")
+    return SelectedRows(rows, value, spec.height)

@@ -23,12 +23,15 @@ from zmq.utils.monitor import parse_monitor_message
 from .config import RpcConfig
 from .curve import ClientKeys, ServerKeys
 from .errors import ClusterError, PeerLost
+from .memory import keep_buffers
 from .transport import Arrived, Event, Lost, Transport
 
-__all__ = ["LISTEN_FDS", "ZmqNetwork", "ZmqServer", "ZmqTrainer"]
+__all__ = ["LISTEN_FDS", "UNIX_SOCKETS", "ZmqNetwork", "ZmqServer", "ZmqTrainer"]
 
 # "host:port=fd,...": listening sockets that a launcher bound for this process
 LISTEN_FDS = "FLUIDX_LISTEN_FDS"
+# "always", "never", or unset: where one is found
+UNIX_SOCKETS = "FLUIDX_UNIX_SOCKETS"
 _COPY_BELOW = 65536
 _SRCFD = 2  # ZMQ_SRCFD: the connection a message came through
 _HWM = 1000  # whole messages; each trainer has a few under way
@@ -38,9 +41,11 @@ class ZmqNetwork:
     """Roles as processes, on one machine or many."""
 
     def trainer(self, config: RpcConfig) -> Transport:
+        keep_buffers()
         return ZmqTrainer(config)
 
     def server(self, endpoint: str, config: RpcConfig) -> Transport:
+        keep_buffers()
         return ZmqServer(endpoint, config)
 
 
@@ -61,9 +66,25 @@ def _local_address(endpoint: str) -> str | None:
     host, port = split_endpoint(endpoint)
     if not sys.platform.startswith("linux") or not _is_loopback(host) or not port:
         return None
-    if os.environ.get("FLUIDX_UNIX_SOCKETS", "1") == "0":
+    if os.environ.get(UNIX_SOCKETS) == "never":
         return None
-    return f"ipc://@fluidx-{host}:{port}"
+    return f"@fluidx-{'127.0.0.1' if host == 'localhost' else host}:{port}"
+
+
+def _is_served(address: str) -> bool:
+    """Whether somebody listens on this Unix socket now."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex("\0" + address[1:]) == 0
+
+
+def _address_for(endpoint: str) -> str:
+    """Where a trainer finds this server."""
+    host, port = split_endpoint(endpoint)
+    local = _local_address(endpoint)
+    # the port may be forwarded from elsewhere: only a launcher can be sure
+    if local and (os.environ.get(UNIX_SOCKETS) == "always" or _is_served(local)):
+        return f"ipc://{local}"
+    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
 
 def _numeric(host: str) -> str:
@@ -95,13 +116,14 @@ def _tune(sock: Any, config: RpcConfig) -> None:
     sock.setsockopt(zmq.TCP_KEEPALIVE, 1)
 
 
-def _send(sock: Any, frames: Sequence[Any], what: str) -> None:
+def _send(sock: Any, frames: Sequence[Any], what: str, wait: bool) -> None:
     """Send without copying what is large."""
+    now = 0 if wait else zmq.NOBLOCK
     last = len(frames) - 1
     try:
         for i, frame in enumerate(frames):
-            flags = zmq.SNDMORE if i < last else 0
-            sock.send(frame, flags, copy=len(frame) < _COPY_BELOW)
+            more = zmq.SNDMORE if i < last else 0
+            sock.send(frame, now | more, copy=len(frame) < _COPY_BELOW)
     except zmq.Again:
         raise PeerLost(f"{what} takes no more messages") from None
     except zmq.ZMQError as error:
@@ -117,7 +139,7 @@ _AUTH = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 def _drain(monitor: _Monitor) -> list[tuple[int, int]]:
     """What a monitor has to tell: (event, value)."""
-    found = []
+    found: list[tuple[int, int]] = []
     while True:
         try:
             parts = monitor.recv_multipart(zmq.NOBLOCK)
@@ -165,7 +187,7 @@ class ZmqServer:
                 self._router.setsockopt(zmq.USE_FD, -1)
             local = _local_address(self.endpoint)
             if local is not None:
-                self._router.bind(local)
+                self._router.bind(f"ipc://{local}")
         except zmq.ZMQError as error:
             if error.errno == zmq.EADDRINUSE:
                 raise ClusterError(
@@ -178,12 +200,12 @@ class ZmqServer:
     def connect(self, endpoint: str) -> None:
         raise TypeError("a server does not connect")
 
-    def send(self, peer: bytes, frames: Sequence[Any]) -> None:
-        _send(self._router, [peer, *frames], "a trainer")
+    def send(self, peer: bytes, frames: Sequence[Any], wait: bool = True) -> None:
+        _send(self._router, [peer, *frames], "a trainer", wait)
 
     def poll(self, timeout: float) -> list[Event]:
         events: list[Event] = []
-        ready = dict(self._poller.poll(max(0, timeout) * 1000))
+        ready = dict(self._poller.poll(int(max(0.0, timeout) * 1000 + 0.999)))
         if self._keys is not None and self._keys.door in ready:
             self._keys.answer()
         while True:
@@ -240,26 +262,25 @@ class ZmqTrainer:
     def connect(self, endpoint: str) -> None:
         if endpoint in self._sockets:
             return
-        host, port = split_endpoint(endpoint)
+        address = _address_for(endpoint)
         sock = self._context.socket(zmq.DEALER)
         _tune(sock, self._config)
         keys = ClientKeys.from_env()
         if keys is not None:
             keys.apply(sock)
         monitor = sock.get_monitor_socket(_WATCHED | _AUTH)
-        host = f"[{host}]" if ":" in host else host
-        sock.connect(_local_address(endpoint) or f"tcp://{host}:{port}")
+        sock.connect(address)
         self._sockets[endpoint] = sock
         self._monitors[endpoint] = monitor
         self._poller.register(sock, zmq.POLLIN)
         self._poller.register(monitor, zmq.POLLIN)
 
-    def send(self, peer: str, frames: Sequence[Any]) -> None:
-        _send(self._sockets[peer], frames, f"pserver {peer}")
+    def send(self, peer: str, frames: Sequence[Any], wait: bool = True) -> None:
+        _send(self._sockets[peer], frames, f"pserver {peer}", wait)
 
     def poll(self, timeout: float) -> list[Event]:
         events: list[Event] = []
-        self._poller.poll(max(0, timeout) * 1000)
+        self._poller.poll(int(max(0.0, timeout) * 1000 + 0.999))
         for endpoint, sock in self._sockets.items():
             with contextlib.suppress(zmq.Again):
                 while True:

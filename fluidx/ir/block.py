@@ -118,7 +118,9 @@ class Block:
             op._rename_output(old, new)
         return var
 
-    def _clone_variable(self, var: Variable, force_persistable: bool = True) -> Variable:
+    def _clone_variable(
+        self, var: Variable, force_persistable: bool = True
+    ) -> Variable:
         """Declare an equal plain variable here (parameters lose their nature)."""
         facts = Variable.facts(var)
         if force_persistable:

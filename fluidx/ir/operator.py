@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fluidx import kernels
-from fluidx.kernels import EMPTY, GRAD, InferContext, InferError, Meta, OpDef
+from fluidx.kernels import EMPTY, GRAD, In, InferContext, InferError, Meta, OpDef, Out
 
 from . import names
 from .attrs import coerce, is_block, kind_of, plain
@@ -62,7 +62,7 @@ class Operator:
     protobuf bytes that it was read from say beyond that (see `proto`).
     """
 
-    __slots__ = ("block", "type", "inputs", "outputs", "attrs", "where", "wire")
+    __slots__ = ("attrs", "block", "inputs", "outputs", "type", "where", "wire")
 
     def __init__(
         self,
@@ -244,10 +244,17 @@ class Operator:
                 if len(args) > 1 and not known[name].duplicable:
                     raise self.error(f"{side} {name} takes one variable, got {args}")
             for slot in slots:
-                if side == "output" or slot.dispensable or definition.forward:
-                    continue
-                if not given.get(slot.name):
+                if side == "input" and self.needs(slot) and not given.get(slot.name):
                     raise self.error(f"{side} {slot.name} is missing")
+
+    def needs(self, slot: In | Out) -> bool:
+        """Whether a slot must hold something.
+
+        Gradient ops do without what nobody needs; ops that act on the world (recv,
+        listen_and_serv) may have nothing to wait for.
+        """
+        definition = self.definition
+        return not (slot.dispensable or definition.forward or definition.effect)
 
     def infer(self) -> None:
         """Set shape, dtype, LoD level and kind of the outputs."""

@@ -298,8 +298,14 @@ def _target_names(
     for target in many:
         if isinstance(target, Operator):
             found.update(target.output_arg_names)
+        elif isinstance(target, str):
+            found.add(target)
+        elif isinstance(target, Variable):
+            found.add(target.name)
         else:
-            found.add(target if isinstance(target, str) else target.name)
+            raise TypeError(
+                f"a target is a Variable, its name or an Operator, got {target!r:.60}"
+            )
     return found
 
 

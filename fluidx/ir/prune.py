@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fluidx.kernels import GRAD
-
 from .operator import Operator, flat
 from .roles import OpRole
 
@@ -13,47 +11,40 @@ if TYPE_CHECKING:
     from .block import Block
     from .program import Program
 
-__all__ = ["pruned_blocks", "prune_backward", "needed_ops"]
+__all__ = ["needed_ops", "prune_backward", "pruned_blocks", "reads"]
 
 
-def _reads(op: Operator) -> set[str]:
+def reads(op: Operator) -> set[str]:
     """Names an op reads, those of its sub-blocks that come from outside included."""
     names = set(flat(op.inputs))
     for block in op.sub_blocks:
-        made: set[str] = set()
-        for inner in block.ops:
-            names |= _reads(inner) - made
-            made |= set(flat(inner.outputs))
-        names -= {n for n in names if n in block.vars}
+        inner = {n for o in block.ops for n in reads(o)}
+        names |= inner - set(block.vars)
     return names
 
 
 def needed_ops(block: Block, feeds: set[str], targets: set[str]) -> list[Operator]:
-    """The ops that `targets` depend on, in order; ops with effects count as targets."""
-    wanted = set(targets)
+    """The ops that `targets` depend on, in order.
+
+    Of several ops that write a variable, all up to its use stay: the later ones may
+    leave it as it was (conditional blocks), or change it in place. Ops that only act
+    on the world (send, print) are not kept.
+    """
+    wanted = targets - feeds
     kept: list[Operator] = []
     for op in reversed(block.ops):
-        written = set(flat(op.outputs))
-        if not written & wanted - feeds and not _has_effect(op, targets):
-            continue
-        kept.append(op)
-        wanted -= written - _reads(op)
-        wanted |= _reads(op)
+        fetches = op.type == "fetch" and bool(set(flat(op.inputs)) & targets)
+        if fetches or not wanted.isdisjoint(flat(op.outputs)):
+            kept.append(op)
+            wanted |= reads(op) - feeds
     return kept[::-1]
-
-
-def _has_effect(op: Operator, targets: set[str]) -> bool:
-    """feed and fetch ops of the targets stay; other effects are not asked for."""
-    if op.type == "fetch":
-        return bool(set(flat(op.inputs)) & targets)
-    return False
 
 
 def pruned_blocks(program: Program, feeds: set[str], targets: set[str]) -> None:
     """Drop, in place, all ops of block 0 that the targets do not need."""
     block = program.global_block()
     block.ops = needed_ops(block, feeds, targets)
-    _drop_unused_variables(program, keep=targets | feeds)
+    _drop_unused(program, keep=targets)
 
 
 def prune_backward(program: Program) -> None:
@@ -65,19 +56,36 @@ def prune_backward(program: Program) -> None:
         removed |= len(kept) != len(block.ops)
         block.ops = kept
     if removed:
-        _drop_unused_variables(program, keep=set())
+        _drop_unused(program, keep=set())
 
 
-def _drop_unused_variables(program: Program, keep: set[str]) -> None:
+def _drop_unused(program: Program, keep: set[str]) -> None:
+    """Drop the blocks that no op leads to, and the variables that no op touches."""
+    reached = {0}
+    _reach(program.global_block(), reached)
+    program.blocks = [b for b in program.blocks if b.idx in reached]
+    _renumber(program)
     used = set(keep)
     for op in program.all_ops():
         used.update(flat(op.inputs))
         used.update(flat(op.outputs))
     for block in program.blocks:
-        block.vars = {
-            n: v
-            for n, v in block.vars.items()
-            if n in used or (v.persistable and GRAD not in n) or v.is_data
-        }
+        block.vars = {n: v for n, v in block.vars.items() if n in used}
     program._touch()
 
+
+def _reach(block: Block, reached: set[int]) -> None:
+    for op in block.ops:
+        for inner in op.sub_blocks:
+            if inner.idx not in reached:
+                reached.add(inner.idx)
+                _reach(inner, reached)
+
+
+def _renumber(program: Program) -> None:
+    new = {block.idx: i for i, block in enumerate(program.blocks)}
+    for block in program.blocks:
+        block.idx = new[block.idx]
+        block.parent_idx = new.get(block.parent_idx, 0 if block.idx else -1)
+        block.forward_block_idx = new.get(block.forward_block_idx, -1)
+    program.current_block_idx = new.get(program.current_block_idx, 0)

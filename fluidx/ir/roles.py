@@ -32,7 +32,22 @@ class OpRole(enum.IntFlag):
     def label(self) -> str:
         """A short word for people: ``forward``, ``backward``, ``optimize|lr``, ..."""
         words = [word for bit, word in _LABELS.items() if self & bit]
-        return "|".join(words) or "forward"
+        rest = int(self) & ~sum(_LABELS)
+        return "|".join(words + [str(rest)] * (rest != 0)) or "forward"
+
+    @classmethod
+    def from_label(cls, label: str) -> OpRole:
+        """The role that has this label; ValueError names the words there are."""
+        role = cls.Forward
+        for word in label.split("|"):
+            if word in _FROM_LABEL:
+                role |= _FROM_LABEL[word]
+            elif word.isdecimal():
+                role |= cls(int(word))
+            elif word != "forward":
+                known = ", ".join(["forward", *_FROM_LABEL])
+                raise ValueError(f"no role {word!r}; there are {known}")
+        return role
 
 
 _LABELS = {
@@ -42,4 +57,6 @@ _LABELS = {
     OpRole.Dist: "dist",
     OpRole.LRSched: "lr",
     OpRole.Loss: "loss",
+    OpRole.NotSpecified: "unspecified",
 }
+_FROM_LABEL = {word: bit for bit, word in _LABELS.items()}

@@ -176,7 +176,9 @@ class Parameter(Variable):
     ) -> None:
         name = kwargs.get("name")
         if not shape:
-            raise ValueError(f"parameter {name} needs a shape of at least one dimension")
+            raise ValueError(
+                f"parameter {name} needs a shape of at least one dimension"
+            )
         if any(int(d) <= 0 for d in shape):
             raise ValueError(f"parameter {name}: sizes must be positive, got {shape}")
         self.trainable: bool = kwargs.pop("trainable", True)

@@ -1,1 +1,73 @@
-"""To come."""
+"""``fluid.layers``: functions that append ops to the default programs.
+
+Each mirrors the reference's layer of that name: its signature, the ops that it
+builds and their names. Importing this package gives `Variable` its operators.
+"""
+
+from . import (
+    control_flow,
+    conv,
+    conv_transpose,
+    elementwise,
+    io,
+    learning_rate_scheduler,
+    loss,
+    loss_composed,
+    manipulation,
+    math,
+    math_op_patch,
+    metric_op,
+    nn,
+    norm,
+    norm_others,
+    ops,
+    random,
+    reduce,
+    sequence_lod,
+    tensor,
+)
+from .control_flow import *  # noqa: F403
+from .conv import *  # noqa: F403
+from .conv_transpose import *  # noqa: F403
+from .elementwise import *  # noqa: F403
+from .io import *  # noqa: F403
+from .learning_rate_scheduler import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .loss_composed import *  # noqa: F403
+from .manipulation import *  # noqa: F403
+from .math import *  # noqa: F403
+from .metric_op import *  # noqa: F403
+from .nn import *  # noqa: F403
+from .norm import *  # noqa: F403
+from .norm_others import *  # noqa: F403
+from .ops import *  # noqa: F403
+from .random import *  # noqa: F403
+from .reduce import *  # noqa: F403
+from .sequence_lod import *  # noqa: F403
+from .tensor import *  # noqa: F403
+
+math_op_patch.install()
+
+__all__: list[str] = []
+for _module in (
+    control_flow,
+    conv,
+    conv_transpose,
+    elementwise,
+    io,
+    learning_rate_scheduler,
+    loss,
+    loss_composed,
+    manipulation,
+    math,
+    metric_op,
+    nn,
+    norm,
+    norm_others,
+    ops,
+    random,
+    reduce,
+    sequence_lod,
+    tensor,
+):
+    __all__ += _module.__all__

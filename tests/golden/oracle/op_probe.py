@@ -57,14 +57,15 @@ def _declare(fluid, block, slot, value, index, shape):
         base = array.shape
     else:
         base = array.shape
+    more = {"lod_level": level} if level else {}
     return block.create_var(
         name=name,
         shape=list(base if shape is None else shape),
         dtype=str(array.dtype),
-        lod_level=level,
         type=kind,
         persistable=True,
         stop_gradient=False,
+        **more
     )
 
 
@@ -177,8 +178,9 @@ def _job(case, pipe):
         pipe.send(_ask(case))
     except BaseException as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
-        told = [line for line in lines if "Error" in line] or lines[-1:]
-        pipe.send({"error": (told or [type(error).__name__])[0][:200]})
+        told = [line for line in lines if "Error" in line and "Summary" not in line]
+        told = told or lines[-1:] or [type(error).__name__]
+        pipe.send({"error": told[-1][:200]})
 
 
 def ask(case):
@@ -213,9 +215,12 @@ def record(cases, path):
     found = []
     for case in cases:
         answer = ask(case)
-        found.append({"case": echo(case), "answer": answer})
         if "error" in answer:
             print(case["op"], case.get("attrs"), answer["error"])
+            if answer["error"] == "crash":
+                continue  # nothing to learn from
+            answer = {"error": "refused"}
+        found.append({"case": echo(case), "answer": answer})
     with open(path, "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(f) for f in found) + "\n]\n")
     print(len(found), "cases,", os.path.getsize(path), "bytes")

@@ -39,7 +39,7 @@ def _run(c):
             many = value if isinstance(value, list) else [value]
             slots[slot] = []
             for i, array in enumerate(many):
-                name = "%s%d" % (slot, i)
+                name = f"{slot}{i:d}"
                 var = block.create_var(
                     name=name,
                     shape=c["declared"].get(slot, array.shape),
@@ -116,7 +116,7 @@ def _plain(value):
     if isinstance(value, np.ndarray):
         flat = value.reshape(-1).tolist()
         if value.dtype == np.float32:
-            flat = [float("%.9g" % v) for v in flat]
+            flat = [float(f"{v:.9g}") for v in flat]
         return {"dtype": str(value.dtype), "shape": list(value.shape), "data": flat}
     return value
 
@@ -134,5 +134,3 @@ def record(path, cases):
     with open(path, "w") as out:
         out.write("[\n" + ",\n".join(lines) + "\n]\n")
     print(len(lines), "cases,", os.path.getsize(path), "bytes")
-
-

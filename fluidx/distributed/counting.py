@@ -9,7 +9,7 @@ from typing import Any
 
 from .wire import Kind
 
-__all__ = ["Counters", "counters", "stats", "use_counters"]
+__all__ = ["Counters", "counters", "use_counters"]
 
 
 class Counters:
@@ -36,7 +36,7 @@ class Counters:
         self._add(self.received, (peer, kind), _size(frames))
 
     def as_dict(self) -> dict[str, Any]:
-        """See `stats`."""
+        """See `fluidx.distributed.stats`."""
         result: dict[str, Any] = {}
         peers: dict[str, Any] = {}
         for way, table in (("sent", self.sent), ("received", self.received)):
@@ -70,13 +70,3 @@ def use_counters(own: Counters) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-
-
-def stats() -> dict[str, Any]:
-    """What this role has sent and received so far.
-
-    ``sent_bytes``, ``received_bytes``, ``sent_messages``, ``received_messages``, and
-    ``peers``: peer -> "sent" | "received" -> kind of message -> messages and bytes.
-    Bytes are those of the messages, without the transport's own framing.
-    """
-    return counters().as_dict()

@@ -1,0 +1,1 @@
+"""fluidx beside its peers, in one sitting, as ratios."""

@@ -1,0 +1,128 @@
+"""The five training steps of `models.py` on PyTorch eager.
+
+    python benchmarks/torch_models.py [--threads N] [NAME ...]
+
+Prints one JSON object: name -> median milliseconds per step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+Step = Callable[[], Any]
+
+
+def step(model: Any, optimizer: Any, x: Any, y: Any, cost: Any) -> Step:
+    def run() -> Any:
+        optimizer.zero_grad()
+        loss = cost(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return run
+
+
+def tiny() -> Step:
+    m = nn.Linear(13, 1)
+    sgd = torch.optim.SGD(m.parameters(), 0.01)
+    return step(m, sgd, torch.rand(20, 13), torch.rand(20, 1), F.mse_loss)
+
+
+def classifier(m: Any, x: Any, classes: int) -> Step:
+    labels = torch.randint(0, classes, (len(x),))
+    return step(m, torch.optim.Adam(m.parameters()), x, labels, F.cross_entropy)
+
+
+def mlp() -> Step:
+    sizes = [nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU()]
+    return classifier(nn.Sequential(*sizes, nn.Linear(200, 10)), torch.rand(128, 784), 10)
+
+
+def lenet() -> Step:
+    first = [nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2, 2), nn.BatchNorm2d(20)]
+    second = [nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten()]
+    m = nn.Sequential(*first, *second, nn.Linear(800, 10))
+    return classifier(m, torch.rand(64, 1, 28, 28), 10)
+
+
+class Ctr(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(100001, 10, sparse=True)
+        sizes = [273, 400, 400, 400]
+        parts: list[nn.Module] = []
+        for a, b in zip(sizes, sizes[1:]):
+            parts += [nn.Linear(a, b), nn.ReLU()]
+        self.top = nn.Sequential(*parts, nn.Linear(400, 2))
+
+    def forward(self, inputs: Any) -> Any:
+        dense, ids = inputs
+        return self.top(torch.cat([self.table(ids).flatten(1), dense], 1))
+
+
+def ctr() -> Step:
+    m = Ctr()
+    x = (torch.rand(1000, 13), torch.randint(0, 100001, (1000, 26)))
+    labels = torch.randint(0, 2, (1000,))
+    return step(m, torch.optim.SGD(m.parameters(), 0.01), x, labels, F.cross_entropy)
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(
+            nn.Conv2d(64, 64, 3, padding=1, bias=False) for _ in range(8)
+        )
+        self.norms = nn.ModuleList(nn.BatchNorm2d(64) for _ in range(8))
+        self.top = nn.Linear(64, 10)
+
+    def forward(self, h: Any) -> Any:
+        for i in range(0, 8, 2):
+            kept = h
+            h = F.relu(self.norms[i](self.convs[i](h)))
+            h = F.relu(self.norms[i + 1](self.convs[i + 1](h)) + kept)
+        return self.top(h.mean((2, 3)))
+
+
+def resnet() -> Step:
+    return classifier(Residual(), torch.rand(16, 64, 28, 28), 10)
+
+
+MODELS = {
+    "tiny": (tiny, 1000, 20),
+    "mlp": (mlp, 200, 10),
+    "lenet": (lenet, 60, 5),
+    "ctr": (ctr, 40, 5),
+    "resnet": (resnet, 8, 2),
+}
+
+
+def measure(name: str) -> float:
+    build, steps, before = MODELS[name]
+    torch.manual_seed(0)
+    run = build()
+    times = []
+    for _ in range(before + steps):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times[before:])) * 1e3
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=list(MODELS))
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    print(json.dumps({n: measure(n) for n in options.names or MODELS}))

@@ -1,0 +1,7 @@
+"""``python -m fluidx`` is the `fluidx` command."""
+
+import sys
+
+from fluidx.cli import main
+
+sys.exit(main())

@@ -1,0 +1,54 @@
+"""Inputs of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fluidx.ir import Variable
+from fluidx.kernels import VarType, as_dtype
+from fluidx.layer_helper import LayerHelper
+from fluidx.layers.emit import is_integer
+
+__all__ = ["data"]
+
+
+def data_shape(shape: Any, layer: str) -> list[int]:
+    """The sizes of an input, -1 for None; TypeError for anything else."""
+    if not isinstance(shape, (list, tuple)):
+        raise TypeError(f"{layer}: shape must be a list or a tuple, got {shape!r}")
+    for size in shape:
+        if size is not None and not is_integer(size):
+            raise TypeError(
+                f"{layer}: shape must be made of integers and None, got {shape!r}"
+            )
+    return [-1 if size is None else int(size) for size in shape]
+
+
+def data(
+    name: str,
+    shape: Sequence[int | None],
+    append_batch_size: bool = True,
+    dtype: Any = "float32",
+    lod_level: int = 0,
+    type: VarType = VarType.LOD_TENSOR,
+    stop_gradient: bool = True,
+) -> Variable:
+    """A variable that `Executor.run` is to be fed, of the global block.
+
+    append_batch_size: put a batch dimension of unknown size in front, unless `shape`
+    has an unknown size already. What is fed is not checked against it; prefer
+    `fluid.data`. Mirrors ``fluid.layers.data``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.data("image", [3, 8, 8]).shape
+    (-1, 3, 8, 8)
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"layers.data: name must be a string, got {name!r}")
+    sizes = data_shape(shape, "layers.data")
+    if append_batch_size and all(s >= 0 for s in sizes):
+        sizes = [-1, *sizes]
+    return LayerHelper("data", name=name).create_global_data(
+        name, sizes, as_dtype(dtype), lod_level, type, stop_gradient, False
+    )

@@ -1,0 +1,444 @@
+"""Fully connected layers, look-ups, products, dropout, similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fluidx.ir import Variable, default_main_program
+from fluidx.kernels import VarType, as_dtype
+from fluidx.layer_helper import LayerHelper
+from fluidx.layers.emit import (
+    FLOATS,
+    INTEGERS,
+    check_dtype,
+    check_variable,
+    check_variables,
+    emit,
+    is_integer,
+    is_number,
+    one_of,
+)
+
+__all__ = [
+    "clip",
+    "clip_by_norm",
+    "cos_sim",
+    "dropout",
+    "embedding",
+    "fc",
+    "l2_normalize",
+    "label_smooth",
+    "log_softmax",
+    "matmul",
+    "mul",
+    "one_hot",
+    "scale",
+    "softmax",
+    "topk",
+]
+
+
+def fc(
+    input: Any,
+    size: int,
+    num_flatten_dims: int = 1,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """Fully connected: act(sum of input_i x W_i + b).
+
+    input: a float Variable or several, seen as matrices: dimensions from
+    `num_flatten_dims` on are columns. Each has a weight [columns, size] of its own.
+    Returns shape input.shape[:num_flatten_dims] + [size]. bias_attr False: no bias.
+    TypeError, ValueError for wrong arguments. Mirrors ``fluid.layers.fc``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("fc_in", [None, 8])
+    >>> fluid.layers.fc(x, 5, act="relu").shape
+    (-1, 5)
+    """
+    inputs = check_variables(input, "input", "fc")
+    for var in inputs:
+        check_dtype(var, "input", "fc", FLOATS)
+    if not is_integer(size) or size < 1:
+        raise ValueError(f"fc: size must be a positive integer, got {size!r}")
+    helper = LayerHelper(
+        "fc",
+        input=input,
+        param_attr=param_attr,
+        bias_attr=bias_attr,
+        act=act,
+        name=name,
+    )
+    products = []
+    for var, attr in helper.iter_inputs_and_params():
+        flat = num_flatten_dims
+        if flat == -1:
+            flat = len(var.shape) - 1
+        if not 0 < flat < max(len(var.shape), 2):
+            raise ValueError(
+                f"fc: num_flatten_dims {num_flatten_dims} does not go with input "
+                f"{var.name} of shape {list(var.shape)}"
+            )
+        rows = 1
+        for extent in var.shape[flat:]:
+            rows *= extent
+        weight = helper.create_parameter(attr, [rows, size], helper.input_dtype())
+        made = helper.create_variable_for_type_inference(var.dtype)
+        helper.append_op(
+            "mul",
+            {"X": var, "Y": weight},
+            {"Out": made},
+            {"x_num_col_dims": flat, "y_num_col_dims": 1},
+        )
+        products.append(made)
+    total = products[0]
+    if len(products) > 1:
+        total = helper.create_variable_for_type_inference(total.dtype)
+        helper.append_op("sum", {"X": products}, {"Out": total})
+    dim_start = flat if num_flatten_dims == -1 else num_flatten_dims
+    return helper.append_activation(helper.append_bias_op(total, dim_start))
+
+
+def lookup(
+    type: str,
+    input: Variable,
+    size: Sequence[int],
+    is_sparse: bool,
+    is_distributed: bool,
+    padding_idx: int | None,
+    param_attr: Any,
+    dtype: Any,
+) -> Variable:
+    """Both embedding layers: `type` is the op."""
+    check_dtype(input, "input", "embedding", (VarType.INT64,))
+    if not isinstance(size, (list, tuple)) or len(size) != 2:
+        raise ValueError(f"embedding: size must be [rows, width], got {size!r}")
+    helper = LayerHelper("embedding", param_attr=param_attr)
+    rows = int(size[0])
+    if padding_idx is None:
+        padding = -1
+    else:
+        if not -rows <= padding_idx < rows:
+            raise ValueError(
+                f"embedding: padding_idx must be in [-{rows}, {rows}), got {padding_idx}"
+            )
+        padding = padding_idx if padding_idx >= 0 else rows + padding_idx
+    table = helper.create_parameter(helper.param_attr, list(size), dtype)
+    made = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(
+        type,
+        {"Ids": input, "W": table},
+        {"Out": made},
+        {
+            "is_sparse": bool(is_sparse),
+            "is_distributed": bool(is_distributed),
+            "remote_prefetch": bool(is_sparse and not is_distributed),
+            "padding_idx": padding,
+        },
+    )
+    return made
+
+
+def embedding(
+    input: Variable,
+    size: Sequence[int],
+    is_sparse: bool = False,
+    is_distributed: bool = False,
+    padding_idx: int | None = None,
+    param_attr: Any = None,
+    dtype: Any = "float32",
+) -> Variable:
+    """Rows of a table, one for each id.
+
+    input: int64 ids whose last dimension is 1, which the result replaces by
+    size[1] (`fluid.embedding` appends it instead). size: [rows, width] of the table.
+    is_sparse: its gradient holds only the rows that were used; on a cluster only
+    these travel. padding_idx: rows of this id come out as zeros. Mirrors
+    ``fluid.layers.embedding``.
+
+    >>> import fluidx as fluid
+    >>> ids = fluid.data("emb_ids", [None, 1], "int64")
+    >>> fluid.layers.embedding(ids, [100, 8]).shape
+    (-1, 8)
+    """
+    check_variable(input, "input", "embedding")
+    if input.shape and input.shape[-1] not in (1, -1):
+        raise ValueError(
+            "layers.embedding: the last dimension of input must be 1, got "
+            f"{list(input.shape)}; fluid.embedding takes ids of any shape"
+        )
+    return lookup(
+        "lookup_table",
+        input,
+        size,
+        is_sparse,
+        is_distributed,
+        padding_idx,
+        param_attr,
+        dtype,
+    )
+
+
+def one_hot_op(
+    type: str, input: Variable, depth: Any, allow_out_of_range: bool, stop: bool
+) -> Variable:
+    """Both one_hot layers: `type` is the op."""
+    check_dtype(input, "input", "one_hot", INTEGERS)
+    attrs: dict[str, Any] = {
+        "allow_out_of_range": allow_out_of_range,
+        "dtype": int(VarType.FP32),
+    }
+    inputs = {"X": input}
+    if isinstance(depth, Variable):
+        depth.stop_gradient = True
+        inputs["depth_tensor"] = depth
+    elif is_integer(depth) and depth > 0:
+        attrs["depth"] = int(depth)
+    else:
+        raise ValueError(
+            f"one_hot: depth must be a positive integer or a Variable, got {depth!r}"
+        )
+    return emit(type, inputs, attrs, dtype="float32", stop_gradient=stop)
+
+
+def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Variable:
+    """A row of zeros with a one at each id.
+
+    input: integers with last dimension 1, which the result replaces by `depth`
+    (`fluid.one_hot` appends it instead). allow_out_of_range: ids outside give zeros
+    instead of an error. Returns float32. Mirrors ``fluid.layers.one_hot``.
+    """
+    return one_hot_op("one_hot", input, depth, allow_out_of_range, True)
+
+
+def mul(
+    x: Variable,
+    y: Variable,
+    x_num_col_dims: int = 1,
+    y_num_col_dims: int = 1,
+    name: str | None = None,
+) -> Variable:
+    """Product of two tensors seen as matrices. Mirrors ``fluid.layers.mul``.
+
+    Dimensions from `x_num_col_dims` (`y_num_col_dims`) on are columns; the result
+    has the rows' dimensions of x and the columns' of y.
+    """
+    attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
+    return emit("mul", {"X": x, "Y": y}, attrs, name=name)
+
+
+def matmul(
+    x: Variable,
+    y: Variable,
+    transpose_x: bool = False,
+    transpose_y: bool = False,
+    alpha: float = 1.0,
+    name: str | None = None,
+) -> Variable:
+    """alpha times the matrix product over the last two dimensions.
+
+    Leading dimensions are batches and broadcast; vectors count as a row (x) or a
+    column (y). Mirrors ``fluid.layers.matmul``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("matmul_x", [None, 3, 4])
+    >>> fluid.layers.matmul(x, x, transpose_y=True).shape
+    (-1, 3, 3)
+    """
+    attrs = {
+        "transpose_X": transpose_x,
+        "transpose_Y": transpose_y,
+        "alpha": float(alpha),
+    }
+    return emit("matmul", {"X": x, "Y": y}, attrs, name=name)
+
+
+def softmax(
+    input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1
+) -> Variable:
+    """exp(x) over its sum along `axis`. Mirrors ``fluid.layers.softmax``."""
+    check_dtype(input, "input", "softmax", FLOATS)
+    attrs = {"axis": axis, "use_cudnn": use_cudnn}
+    return emit("softmax", {"X": input}, attrs, name=name)
+
+
+def log_softmax(
+    input: Variable,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Variable:
+    """Logarithm of the softmax along `axis` (-1).
+
+    dtype: cast the input first. Mirrors ``fluid.layers.log_softmax``.
+    """
+    check_variable(input, "input", "log_softmax")
+    helper = LayerHelper("log_softmax", name=name)
+    if dtype is not None:
+        kind = as_dtype(dtype)
+        raised = helper.create_variable_for_type_inference(kind)
+        attrs = {"in_dtype": int(input.dtype), "out_dtype": int(kind)}
+        helper.append_op("cast", {"X": input}, {"Out": raised}, attrs)
+        input = raised
+    check_dtype(input, "input", "log_softmax", FLOATS)
+    shares = helper.create_variable_for_type_inference(input.dtype)
+    attrs = {"axis": -1 if axis is None else axis}
+    helper.append_op("softmax", {"X": input}, {"Out": shares}, attrs)
+    made = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op("log", {"X": shares}, {"Out": made})
+    return made
+
+
+def dropout(
+    x: Variable,
+    dropout_prob: float,
+    is_test: bool = False,
+    seed: int | None = None,
+    name: str | None = None,
+    dropout_implementation: str = "downgrade_in_infer",
+) -> Variable:
+    """Zeroes each element with probability `dropout_prob` while training.
+
+    dropout_implementation: ``downgrade_in_infer`` multiplies by 1 - dropout_prob in
+    inference; ``upscale_in_train`` divides by it in training. seed: draws the same
+    mask each step; None: that of the program, if it has one. Mirrors
+    ``fluid.layers.dropout``.
+    """
+    check_dtype(x, "x", "dropout", FLOATS)
+    if not is_number(dropout_prob) or not 0 <= dropout_prob <= 1:
+        raise ValueError(f"dropout: dropout_prob must be in [0, 1], got {dropout_prob!r}")
+    known = ("downgrade_in_infer", "upscale_in_train")
+    one_of(dropout_implementation, "dropout_implementation", "dropout", known)
+    if not seed and default_main_program().random_seed:
+        seed = default_main_program().random_seed
+    attrs = {
+        "dropout_prob": float(dropout_prob),
+        "is_test": is_test,
+        "fix_seed": seed is not None,
+        "seed": seed or 0,
+        "dropout_implementation": dropout_implementation,
+    }
+    helper = LayerHelper("dropout", name=name)
+    made = helper.create_variable_for_type_inference(x.dtype)
+    mask = helper.create_variable_for_type_inference(VarType.UINT8, stop_gradient=True)
+    helper.append_op("dropout", {"X": x}, {"Out": made, "Mask": mask}, attrs)
+    return made
+
+
+def scale(
+    x: Variable,
+    scale: Any = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """scale * x + bias, or scale * (x + bias). Mirrors ``fluid.layers.scale``.
+
+    scale: a number or a Variable of shape [1].
+    """
+    check_variable(x, "x", "scale")
+    helper = LayerHelper("scale", act=act, name=name)
+    inputs = {"X": x}
+    attrs: dict[str, Any] = {"bias": float(bias), "bias_after_scale": bias_after_scale}
+    if isinstance(scale, Variable):
+        inputs["ScaleTensor"] = scale
+    else:
+        attrs["scale"] = float(scale)
+    made = helper.create_variable_for_type_inference(x.dtype)
+    helper.append_op("scale", inputs, {"Out": made}, attrs)
+    return helper.append_activation(made)
+
+
+def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variable:
+    """x cut to [min, max]. Mirrors ``fluid.layers.clip``."""
+    if min > max:
+        raise ValueError(f"clip: min {min} is above max {max}")
+    return emit("clip", {"X": x}, {"min": float(min), "max": float(max)}, name=name)
+
+
+def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Variable:
+    """x, scaled down to Euclidean norm `max_norm` if it is longer.
+
+    Mirrors ``fluid.layers.clip_by_norm``.
+    """
+    return emit("clip_by_norm", {"X": x}, {"max_norm": float(max_norm)}, name=name)
+
+
+def l2_normalize(
+    x: Variable, axis: int | None, epsilon: float = 1e-12, name: str | None = None
+) -> Variable:
+    """x over its Euclidean length along `axis`. ``fluid.layers.l2_normalize``."""
+    check_variable(x, "x", "l2_normalize")
+    if len(x.shape) == 1:
+        axis = 0
+    attrs = {"axis": 1 if axis is None else axis, "epsilon": epsilon}
+    return emit(
+        "norm",
+        {"X": x},
+        attrs,
+        layer="l2_normalize",
+        name=name,
+        extra={"Norm": x.dtype},
+    )
+
+
+def cos_sim(X: Variable, Y: Variable) -> Variable:
+    """Cosine of the angle between the rows of X and Y: [N, 1].
+
+    Y may have a single row. Mirrors ``fluid.layers.cos_sim``.
+    """
+    check_dtype(X, "X", "cos_sim", FLOATS)
+    check_dtype(Y, "Y", "cos_sim", FLOATS)
+    extra = {"XNorm": X.dtype, "YNorm": X.dtype}
+    return emit("cos_sim", {"X": X, "Y": Y}, extra=extra)
+
+
+def label_smooth(
+    label: Variable,
+    prior_dist: Variable | None = None,
+    epsilon: float = 0.1,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Variable:
+    """(1 - epsilon) * label + epsilon * prior (uniform by default).
+
+    label: one-hot or soft, [N, classes]; prior_dist: [1, classes]. Szegedy et al.
+    (2015). Mirrors ``fluid.layers.label_smooth``.
+    """
+    check_variable(label, "label", "label_smooth")
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"label_smooth: epsilon must be in [0, 1], got {epsilon!r}")
+    label.stop_gradient = True
+    return emit(
+        "label_smooth",
+        {"X": label, "PriorDist": prior_dist},
+        {"epsilon": float(epsilon)},
+        name=name,
+        dtype=as_dtype(dtype),
+    )
+
+
+def topk(input: Variable, k: Any, name: str | None = None) -> tuple[Variable, Variable]:
+    """The k largest along the last dimension, and where they were (int64).
+
+    k: an integer or a Variable of shape [1]. Mirrors ``fluid.layers.topk``.
+    """
+    check_variable(input, "input", "topk")
+    helper = LayerHelper("top_k", name=name)
+    inputs, attrs = {"X": input}, {}
+    if isinstance(k, Variable):
+        inputs["K"] = k
+    elif is_integer(k) and k > 0:
+        attrs["k"] = int(k)
+    else:
+        raise ValueError(f"topk: k must be a positive integer, got {k!r}")
+    values = helper.create_variable_for_type_inference(input.dtype)
+    indices = helper.create_variable_for_type_inference(VarType.INT64)
+    helper.append_op("top_k", inputs, {"Out": values, "Indices": indices}, attrs)
+    values.stop_gradient = indices.stop_gradient = True
+    return values, indices

@@ -1,0 +1,208 @@
+"""Rates per element from past gradients: Adagrad, Adadelta, RMSProp, Ftrl, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fluidx.ir import Block, Operator
+
+from .base import Optimizer
+
+__all__ = [
+    "AdadeltaOptimizer",
+    "AdagradOptimizer",
+    "DecayedAdagradOptimizer",
+    "FtrlOptimizer",
+    "RMSPropOptimizer",
+]
+
+
+class AdagradOptimizer(Optimizer):
+    """moment += grad ** 2; param -= rate * grad / (sqrt(moment) + epsilon).
+
+    Duchi, Hazan and Singer, 2011. initial_accumulator_value: first moment.
+    """
+
+    type = "adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        epsilon: float = 1.0e-6,
+        parameter_list: Iterable[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._epsilon = float(epsilon)
+        self.initial_accumulator_value = float(initial_accumulator_value)
+
+    def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
+        for param in parameters:
+            self._add_accumulator(
+                "moment", param, fill_value=self.initial_accumulator_value
+            )
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        attrs = {"epsilon": self._epsilon}
+        return self._update(block, param_and_grad, {"Moment": "moment"}, attrs)
+
+
+class DecayedAdagradOptimizer(Optimizer):
+    """Adagrad with moment = decay * moment + (1 - decay) * grad ** 2."""
+
+    type = "decayed_adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: float = 0.95,
+        epsilon: float = 1.0e-6,
+        parameter_list: Iterable[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._decay = float(decay)
+        self._epsilon = float(epsilon)
+
+    def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
+        for param in parameters:
+            self._add_accumulator("moment", param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        attrs = {"epsilon": self._epsilon, "decay": self._decay}
+        return self._update(block, param_and_grad, {"Moment": "moment"}, attrs)
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Steps from running averages of squared gradients and squared steps.
+
+    Zeiler, 2012. The update has no rate: learning_rate counts for nothing, as in
+    the reference.
+    """
+
+    type = "adadelta"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        epsilon: float = 1.0e-6,
+        rho: float = 0.95,
+        parameter_list: Iterable[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._epsilon = float(epsilon)
+        self._rho = float(rho)
+
+    def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
+        for param in parameters:
+            self._add_accumulator("_avg_squared_grad", param)
+            self._add_accumulator("_avg_squared_update", param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        states = {
+            "AvgSquaredGrad": "_avg_squared_grad",
+            "AvgSquaredUpdate": "_avg_squared_update",
+        }
+        attrs = {"epsilon": self._epsilon, "rho": self._rho}
+        no_rate = {"LearningRate": None}
+        return self._update(block, param_and_grad, states, attrs, no_rate)
+
+
+class RMSPropOptimizer(Optimizer):
+    """A running average of squared gradients scales the step, with momentum.
+
+    mean_square = rho * mean_square + (1 - rho) * grad ** 2;
+    moment = momentum * moment + rate * grad / sqrt(mean_square + epsilon);
+    param -= moment. centered: the squared running mean of the gradient is taken
+    from mean_square (Graves, 2013).
+    """
+
+    type = "rmsprop"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        rho: float = 0.95,
+        epsilon: float = 1.0e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameter_list: Iterable[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._rho = float(rho)
+        self._epsilon = float(epsilon)
+        self._momentum = float(momentum)
+        self._centered = bool(centered)
+
+    def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
+        for param in parameters:
+            self._add_accumulator("momentum", param)
+            self._add_accumulator("mean_square", param)
+            self._add_accumulator("mean_grad", param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        states = {
+            "Moment": "momentum",
+            "MeanSquare": "mean_square",
+            "MeanGrad": "mean_grad",
+        }
+        attrs = {
+            "epsilon": self._epsilon,
+            "decay": self._rho,
+            "momentum": self._momentum,
+            "centered": self._centered,
+        }
+        return self._update(block, param_and_grad, states, attrs)
+
+
+class FtrlOptimizer(Optimizer):
+    """Follow the regularized leader, for sparse models.
+
+    McMahan et al., 2013. l1: strength of both penalties: the reference's FtrlOptimizer
+    hands l1 to the op as ``l2``, too, and so do we; the argument l2 counts for
+    nothing. lr_power: exponent of the rate's decay, at most 0.
+    """
+
+    type = "ftrl"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        lr_power: float = -0.5,
+        parameter_list: Iterable[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._l1, self._l2 = float(l1), float(l2)
+        self._lr_power = float(lr_power)
+
+    def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
+        for param in parameters:
+            self._add_accumulator("squared", param)
+            self._add_accumulator("linear", param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        states = {"SquaredAccumulator": "squared", "LinearAccumulator": "linear"}
+        outs = {
+            "SquaredAccumulator": "SquaredAccumOut",
+            "LinearAccumulator": "LinearAccumOut",
+        }
+        # l2 = l1: a quirk of the reference's FtrlOptimizer, kept for equal results
+        attrs = {"l1": self._l1, "l2": self._l1, "lr_power": self._lr_power}
+        return self._update(block, param_and_grad, states, attrs, outs=outs)

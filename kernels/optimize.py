@@ -1,0 +1,333 @@
+"""Optimizer updates: sgd, momentum, adam, adagrad; dense here, sparse beside.
+
+Parameters and state are updated in place and returned. Consecutive updates of one
+kind run as one batch: rates are read once, and each array is walked in pieces that
+stay in cache, with one scratch buffer per thread and no temporaries.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import optimize_sparse as sparse
+from .dtypes import VarType
+from .infer import InferContext
+from .registry import Call, OpDef, batch_kernel, op
+from .schema import Attr, AttrType, In, Out
+from .selected_rows import SelectedRows
+
+__all__: list[str] = []
+
+# elements per piece; with four arrays of float32 beside the scratch: 1.3 MB
+_PIECE = 1 << 16
+
+_local = threading.local()
+
+
+def _scratch(xp: Any, like: Any) -> Any:
+    """An array like `like` with any content, the same one each time on a CPU."""
+    if xp is not np:
+        return xp.empty(like.shape, like.dtype)
+    views: dict[Any, Any] | None = getattr(_local, "views", None)
+    if views is None or len(views) > 4096:
+        views = _local.views = {}
+    key = like.dtype.char, like.shape
+    found = views.get(key)
+    if found is None:
+        base = views.get(like.dtype.char)
+        if base is None:
+            base = views[like.dtype.char] = np.empty(_PIECE, like.dtype)
+        if like.size > _PIECE:
+            return np.empty(like.shape, like.dtype)
+        found = views[key] = base[: like.size].reshape(like.shape)
+    return found
+
+
+def _pieces(xp: Any, arrays: Sequence[Any]) -> Any:
+    """The arrays themselves, or where they are long, short stretches of them."""
+    first = arrays[0]
+    if first.size <= _PIECE or xp is not np:
+        return (arrays,)
+    if not all(a.flags.c_contiguous for a in arrays):
+        return (arrays,)
+    flat = [a.reshape(-1) for a in arrays]
+    # equal pieces, so that no short one is left over at the end
+    count = -(-first.size // _PIECE)
+    step = -(-first.size // count)
+    return [[a[i : i + step] for a in flat] for i in range(0, first.size, step)]
+
+
+@lru_cache(maxsize=256)
+def _scalar(value: float, char: str) -> Any:
+    """A 0-d array: numpy's ufuncs take one faster than a Python number."""
+    made = np.array(value, char)
+    made.flags.writeable = False
+    return made
+
+
+def _number(xp: Any, value: float, like: Any) -> Any:
+    return _scalar(value, like.dtype.char) if xp is np else value
+
+
+@lru_cache(maxsize=256)
+def as_float32(value: float) -> float:
+    """An attribute as the reference stores it: rounded to float32."""
+    return float(np.float32(value))
+
+
+class _Rates:
+    """Learning rates of a batch, each array read once."""
+
+    def __init__(self) -> None:
+        self._array: Any = None
+        self._value = 0.0
+
+    def __call__(self, array: Any) -> float:
+        if array is not self._array:
+            self._array, self._value = array, float(array.reshape(-1)[0])
+        return self._value
+
+
+Update = Callable[[Any, Sequence[Any], dict[str, Any], Any], tuple[Any, ...]]
+
+
+def _batched(made: OpDef, update: Update) -> None:
+    """Give an op its kernel, and its group a batch kernel, from one function.
+
+    update(xp, inputs, attrs, rates) -> outputs in slot order.
+    """
+    attrs = tuple(made.attrs)
+
+    def one(xp: Any, *inputs: Any, **given: Any) -> Any:
+        outs = update(xp, inputs, given, _Rates())
+        return outs if len(made.outs) > 1 else outs[0]
+
+    one.__signature__ = _signature(attrs)  # type: ignore[attr-defined]
+    made.kernel(one)
+
+    def many(xp: Any, ctx: Any, calls: list[Call]) -> list[tuple[Any, ...]]:
+        rates = _Rates()
+        return [update(xp, call.inputs, call.attrs, rates) for call in calls]
+
+    batch_kernel(made.type)(many)
+
+
+def _signature(attrs: Sequence[str]) -> Any:
+    import inspect
+
+    kind = inspect.Parameter
+    named = [kind("xp", kind.POSITIONAL_ONLY), kind("inputs", kind.VAR_POSITIONAL)]
+    return inspect.Signature([*named, *(kind(a, kind.KEYWORD_ONLY) for a in attrs)])
+
+
+def _infer_update(op: InferContext) -> None:
+    """Every output looks like the input that it replaces."""
+    param, grad = op.input("Param"), op.input("Grad")
+    alike = len(grad.shape) == len(param.shape) and all(
+        p == g or -1 in (p, g) for p, g in zip(param.shape, grad.shape)
+    )
+    op.check(
+        alike or grad.kind is VarType.SELECTED_ROWS,
+        f"Param has shape {param.shape}, Grad {grad.shape}",
+    )
+    for slot in op.out_counts:
+        op.set(slot, like=op.input(slot[: -len("Out")]))
+
+
+def _declare(
+    name: str, ins: Sequence[In], states: Sequence[str], attrs: Sequence[Attr] = ()
+) -> OpDef:
+    return op(
+        name,
+        ins=ins,
+        outs=[Out(s + "Out") for s in states],
+        attrs=attrs,
+        infer=_infer_update,
+        grad=None,
+        inplace={s + "Out": s for s in states},
+        lod=None,
+        batch=name,
+    )
+
+
+# --- sgd ----------------------------------------------------------------------
+
+sgd = _declare("sgd", [In("Param"), In("LearningRate"), In("Grad")], ["Param"])
+
+
+def _sgd(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, ...]:
+    """param -= rate * grad."""
+    param, rate, grad = inputs
+    value = rates(rate)
+    if isinstance(grad, SelectedRows):
+        sparse.sgd(xp, param, grad, value)
+        return (param,)
+    value = _number(xp, value, param)
+    for p, g in _pieces(xp, (param, grad)):
+        t = _scratch(xp, p)
+        xp.multiply(g, value, t)
+        xp.subtract(p, t, p)
+    return (param,)
+
+
+_batched(sgd, _sgd)
+
+# --- momentum -----------------------------------------------------------------
+
+momentum = _declare(
+    "momentum",
+    [In("Param"), In("Grad"), In("Velocity"), In("LearningRate")],
+    ["Param", "Velocity"],
+    [Attr("mu", float), Attr("use_nesterov", bool, False)],
+)
+
+
+def _momentum(
+    xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any
+) -> tuple[Any, ...]:
+    """velocity = mu * velocity + grad; param -= rate * velocity.
+
+    Nesterov: param -= rate * (grad + mu * velocity).
+    """
+    param, grad, velocity, rate = inputs
+    value, mu = rates(rate), as_float32(attrs["mu"])
+    nesterov = attrs["use_nesterov"]
+    if isinstance(grad, SelectedRows):
+        sparse.momentum(xp, param, grad, velocity, value, mu, nesterov)
+        return param, velocity
+    value, mu = _number(xp, value, param), _number(xp, mu, param)
+    for p, g, v in _pieces(xp, (param, grad, velocity)):
+        t = _scratch(xp, p)
+        xp.multiply(v, mu, v)
+        xp.add(v, g, v)
+        if nesterov:
+            xp.multiply(v, mu, t)
+            xp.add(t, g, t)
+            xp.multiply(t, value, t)
+        else:
+            xp.multiply(v, value, t)
+        xp.subtract(p, t, p)
+    return param, velocity
+
+
+_batched(momentum, _momentum)
+
+# --- adam ---------------------------------------------------------------------
+
+adam = _declare(
+    "adam",
+    [
+        In("Param"),
+        In("Grad"),
+        In("LearningRate"),
+        In("Moment1"),
+        In("Moment2"),
+        In("Beta1Pow"),
+        In("Beta2Pow"),
+        In("Beta1Tensor", dispensable=True),
+        In("Beta2Tensor", dispensable=True),
+    ],
+    ["Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow"],
+    [
+        Attr("beta1", float, 0.9),
+        Attr("beta2", float, 0.999),
+        Attr("epsilon", float, 1e-8),
+        Attr("lazy_mode", bool, False),
+        Attr("min_row_size_to_use_multithread", AttrType.LONG, 1000),
+    ],
+)
+
+
+def adam_step(
+    xp: Any, arrays: Sequence[Any], t: Any, rate: Any, betas: Any, epsilon: Any
+) -> None:
+    """Adam on param, grad and both moments, in place; t: scratch of their shape."""
+    p, g, m, v = arrays
+    beta1, rest1, beta2, rest2 = betas
+    xp.multiply(m, beta1, m)
+    xp.multiply(g, rest1, t)
+    xp.add(m, t, m)
+    xp.multiply(v, beta2, v)
+    xp.multiply(g, g, t)
+    xp.multiply(t, rest2, t)
+    xp.add(v, t, v)
+    xp.sqrt(v, t)
+    xp.add(t, epsilon, t)
+    xp.divide(m, t, t)
+    xp.multiply(t, rate, t)
+    xp.subtract(p, t, p)
+
+
+def _adam(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, ...]:
+    """Adam (Kingma and Ba, 2015, section 2: epsilon beside the uncorrected root)."""
+    param, grad, rate, m, v, pow1, pow2, given1, given2 = inputs
+    beta1 = as_float32(attrs["beta1"]) if given1 is None else rates(given1)
+    beta2 = as_float32(attrs["beta2"]) if given2 is None else rates(given2)
+    value = rates(rate)
+    if isinstance(grad, SelectedRows):
+        # as the reference: powers first, so the correction is one step ahead
+        pow1 *= beta1
+        pow2 *= beta2
+        value *= _correction(pow1, pow2)
+        betas = beta1, 1 - beta1, beta2, 1 - beta2
+        lazy, epsilon = attrs["lazy_mode"], attrs["epsilon"]
+        sparse.adam(xp, (param, m, v), grad, value, betas, epsilon, lazy)
+        return param, m, v, pow1, pow2
+    value = _number(xp, value * _correction(pow1, pow2), param)
+    betas = (
+        _number(xp, beta1, param),
+        _number(xp, 1 - beta1, param),
+        _number(xp, beta2, param),
+        _number(xp, 1 - beta2, param),
+    )
+    epsilon = _number(xp, attrs["epsilon"], param)
+    for piece in _pieces(xp, (param, grad, m, v)):
+        adam_step(xp, piece, _scratch(xp, piece[0]), value, betas, epsilon)
+    pow1 *= beta1
+    pow2 *= beta2
+    return param, m, v, pow1, pow2
+
+
+def _correction(pow1: Any, pow2: Any) -> float:
+    return math.sqrt(1 - float(pow2.item())) / (1 - float(pow1.item()))
+
+
+_batched(adam, _adam)
+
+# --- adagrad ------------------------------------------------------------------
+
+adagrad = _declare(
+    "adagrad",
+    [In("Param"), In("Grad"), In("Moment"), In("LearningRate")],
+    ["Param", "Moment"],
+    [Attr("epsilon", float, 1e-6)],
+)
+
+
+def _adagrad(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, ...]:
+    """moment += grad ** 2; param -= rate * grad / (sqrt(moment) + epsilon)."""
+    param, grad, moment, rate = inputs
+    value, epsilon = rates(rate), attrs["epsilon"]
+    if isinstance(grad, SelectedRows):
+        sparse.adagrad(xp, param, grad, moment, value, epsilon)
+        return param, moment
+    value, epsilon = _number(xp, value, param), _number(xp, epsilon, param)
+    for p, g, m in _pieces(xp, (param, grad, moment)):
+        t = _scratch(xp, p)
+        xp.multiply(g, g, t)
+        xp.add(m, t, m)
+        xp.sqrt(m, t)
+        xp.add(t, epsilon, t)
+        xp.divide(g, t, t)
+        xp.multiply(t, value, t)
+        xp.subtract(p, t, p)
+    return param, moment
+
+
+_batched(adagrad, _adagrad)

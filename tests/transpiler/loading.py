@@ -1,0 +1,109 @@
+"""Programs from dumped ones, and the goldens they are compared with."""
+
+from __future__ import annotations
+
+import functools
+import json
+import types
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import fluidx
+import fluidx.transpiler
+from fluidx.ir import Operator, Parameter, Program, Variable
+from fluidx.kernels import VarType
+
+FOLDER = Path(__file__).parent.parent / "golden" / "transpiler"
+
+# `dump.py` leaves name scopes out; these programs have clip ops in one
+CLIPPED = ("clip_value", "clip_norm", "clip_global_norm")
+
+
+@functools.cache
+def _archive() -> zipfile.ZipFile:
+    return zipfile.ZipFile(FOLDER / "out.zip")
+
+
+@functools.cache
+def golden(name: str) -> dict[str, Any]:
+    """A file of goldens: ``PROGRAM--CONFIG`` or ``local/PROGRAM``."""
+    return json.loads(_archive().read(f"{name}.json"))
+
+
+def pairs() -> list[str]:
+    """All ``PROGRAM--CONFIG`` with a golden."""
+    names = (n.removesuffix(".json") for n in _archive().namelist())
+    return sorted(n for n in names if "--" in n)
+
+
+def load(facts: dict[str, Any]) -> Program:
+    """The program that `dump.dump` made these facts of."""
+    program = Program()
+    for block in facts["blocks"][1:]:
+        program._create_block(block["parent"])
+    program.current_block_idx = 0
+    for block, made in zip(facts["blocks"], program.blocks):
+        for name, var in block["vars"].items():
+            made.vars[name] = _variable(made, name, dict(var))
+        for op in block["ops"]:
+            attrs = {k: _value(program, v) for k, v in op["attrs"].items()}
+            made.ops.append(Operator(made, op["type"], op["in"], op["out"], attrs))
+    return program
+
+
+def _variable(block: Any, name: str, facts: dict[str, Any]) -> Variable:
+    facts["type"] = VarType[facts.get("type", "LOD_TENSOR")]
+    facts["dtype"] = VarType[facts.get("dtype", "FP32")]
+    parameter = facts.pop("parameter", False)
+    kind = Parameter if parameter else Variable
+    return kind(block, name=name, **{"shape": [], **facts})
+
+
+def _value(program: Program, value: Any) -> Any:
+    if isinstance(value, dict):
+        return program.blocks[value["block"]]
+    if isinstance(value, list):
+        return [_value(program, v) for v in value]
+    return value
+
+
+def mark_clip_ops(program: Program) -> None:
+    """Give the clip ops their name scope: the first of role Optimize."""
+    for op in program.global_block().ops:
+        if op.role & 2:
+            if op.type == "scale" or "Param" in op.inputs:
+                break
+            op.attrs["op_namescope"] = "/@CLIP/"
+
+
+def local(name: str) -> tuple[Program, Program]:
+    """Main and startup program of a network, before transpiling."""
+    facts = golden(f"local/{name}")
+    main, startup = load(facts["main"]), load(facts["startup"])
+    _order_parameters(startup)
+    if name in CLIPPED:
+        mark_clip_ops(main)
+    return main, startup
+
+
+def _order_parameters(startup: Program) -> None:
+    """As they were created: dumps sort names, but each initialiser was prepended."""
+    block = startup.global_block()
+    made = [n for op in reversed(block.ops) for n in op.output_arg_names]
+    block.vars = {n: block.vars[n] for n in dict.fromkeys([*made, *block.vars])}
+
+
+def engine(main: Program, startup: Program) -> types.SimpleNamespace:
+    """What `configs.apply` takes for ``fluid``, with these as default programs."""
+    return types.SimpleNamespace(
+        __name__="fluidx",
+        DistributeTranspiler=_on(main, startup),
+        DistributeTranspilerConfig=fluidx.transpiler.DistributeTranspilerConfig,
+        default_main_program=lambda: main,
+        default_startup_program=lambda: startup,
+    )
+
+
+def _on(main: Program, startup: Program) -> Any:
+    return fluidx.transpiler.DistributeTranspiler

@@ -1,0 +1,253 @@
+"""Passes that make a trainer's main program from the local one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+from fluidx.ir import Block, Editor, Operator, OpRole, Program
+from fluidx.kernels import VarType
+
+from .edits import RPC, control_names, declare, drop_vars, new_op, rename_slots, where_of
+from .facts import Facts, is_clip, moves, names_in, names_out
+from .lookups import remote_lookups
+from .plan import Sharded, ShardPlan
+
+__all__ = ["leaving_vars", "trainer_main"]
+
+_DIST = int(OpRole.Dist)
+
+
+def trainer_main(program: Program, *, plan: ShardPlan, trainer_id: int) -> Program:
+    """The program sends every gradient to its servers and receives the parameters.
+
+    Updates and the learning-rate schedule are gone; clip ops stay; sparse tables are
+    looked up on the servers.
+    """
+    made = program.clone()
+    rewrite_trainer(made, plan, trainer_id)
+    return made
+
+
+def rewrite_trainer(program: Program, plan: ShardPlan, trainer_id: int) -> None:
+    """`trainer_main`, in place."""
+    _Trainer(program, plan, trainer_id).run()
+
+
+def leaving_vars(facts: Facts, plan: ShardPlan) -> set[str]:
+    """Variables that only the update used: accumulators, learning rates, temporaries.
+
+    A variable that an op which stays still reads or writes is not among them.
+    """
+    kept = {n for p in plan.parameters for n in (p.name, p.grad)}
+    block = facts.main.global_block()
+    used: set[str] = set()
+    gone: set[str] = set()
+    for op in block.ops:
+        if not moves(op):
+            _touched(op, used)
+        elif op.role & OpRole.Optimize:
+            gone.update(names_in(op))
+    return gone - kept - used
+
+
+def _touched(op: Operator, found: set[str]) -> None:
+    found.update(names_in(op))
+    found.update(names_out(op))
+    for block in op.sub_blocks:
+        for inner in block.ops:
+            _touched(inner, found)
+
+
+class _Trainer:
+    def __init__(self, program: Program, plan: ShardPlan, trainer_id: int) -> None:
+        self.program = program
+        self.block: Block = program.global_block()
+        self.plan = plan
+        self.setting = plan.setting
+        self.id = trainer_id
+        self.facts = Facts.of(program, Program())
+        self.edit = Editor(self.block)
+        self.control: Callable[[], str] = control_names(self.block)
+        self.controls: dict[str, str] = {}
+        self.renamed = plan.renamed(trainer_id)
+        self.like = where_of(op for ops in self.facts.updates.values() for op in ops)
+
+    def run(self) -> None:
+        gone = leaving_vars(self.facts, self.plan)
+        self._declare_slices()
+        self._remove_updates()
+        self._send_gradients()
+        self._send_counters()
+        after = self._barrier()
+        received = self._receive(after)
+        if self.setting.sync:
+            ends = {"endpoints": list(self.setting.endpoints), "trainer_id": self.id}
+            inputs, outputs = {"X": [after or ""]}, {"Out": received}
+            self._append("fetch_barrier", inputs, outputs, ends)
+        self._join()
+        remote_lookups(self.program, self.plan, self.id, self.edit)
+        self.edit.commit()
+        self._rename()
+        drop_vars(self.block, gone)
+
+    def _append(
+        self,
+        type: str,
+        inputs: Mapping[str, list[str]],
+        outputs: Mapping[str, list[str]],
+        attrs: Mapping[str, object],
+        role: int = RPC,
+        pair: tuple[str, str] | tuple[()] = (),
+    ) -> None:
+        like = self.facts.updates[pair[0]][0] if pair else self.like
+        self.edit.append(
+            new_op(self.block, type, inputs, outputs, attrs, role, like, pair)
+        )
+
+    # ------------------------------------------------ names
+
+    def _pair(self, param: Sharded) -> tuple[str, str]:
+        return param.name, self.renamed.get(param.grad, param.grad)
+
+    def _slices(self, param: Sharded) -> list[str]:
+        """Variables that hold the slices of a gradient in this program."""
+        if not self.setting.sync:
+            return [s.grad for s in param.slices]
+        return [self.plan.sent_name(s.grad, self.id) for s in param.slices]
+
+    def _declare_slices(self) -> None:
+        for param in self.plan.parameters:
+            if not param.sliced:
+                continue
+            kind = VarType.SELECTED_ROWS if param.sparse else VarType.LOD_TENSOR
+            for piece, name in zip(param.slices, self._slices(param)):
+                declare(self.block, piece.name, piece.shape, param.dtype)
+                declare(self.block, name, piece.shape, param.dtype, kind)
+
+    # ------------------------------------------------ what goes
+
+    def _remove_updates(self) -> None:
+        for op in self.block.ops:
+            if is_clip(op):
+                op.attrs["op_role"] = int(OpRole.Backward)
+            elif moves(op):
+                self.edit.remove(op)
+
+    def _rename(self) -> None:
+        if not self.renamed:
+            return
+        for op in self.block.ops:
+            rename_slots(op, self.renamed)
+        for old, new in self.renamed.items():
+            var = self.block.vars.pop(old)
+            var.name = new
+            self.block.vars[new] = var
+
+    # ------------------------------------------------ what is sent
+
+    def _send_gradients(self) -> None:
+        behind: dict[int, list[list[Operator]]] = defaultdict(list)
+        anchors: dict[int, Operator] = {}
+        for param in self.plan.dealt:
+            anchor = self.facts.writers[param.grad]
+            anchors[id(anchor)] = anchor
+            behind[id(anchor)].append(self._sends(param, anchor))
+        for key, groups in behind.items():
+            for ops in reversed(groups):  # the later parameter's send comes first
+                self.edit.after(anchors[key], *ops)
+
+    def _sends(self, param: Sharded, anchor: Operator) -> list[Operator]:
+        made = []
+        values = [self._pair(param)[1]]
+        attrs = {"epmap": param.endpoints}
+        if self.setting.runtime_split:
+            names = [self.plan.sent_name(s.grad, self.id) for s in param.slices]
+            attrs |= {"send_varnames": names, "sections": param.sections}
+        elif param.sliced:
+            values = self._slices(param)
+            made.append(self._split(param, values, anchor))
+        self.controls[param.name] = self.control()
+        outputs = {"Out": [self.controls[param.name]]}
+        pair = self._pair(param)
+        made.append(
+            new_op(self.block, "send", {"X": values}, outputs, attrs, RPC, anchor, pair)
+        )
+        return made
+
+    def _split(self, param: Sharded, names: list[str], anchor: Operator) -> Operator:
+        rows = {"height_sections" if param.sparse else "sections": param.sections}
+        type = "split_selected_rows" if param.sparse else "split_byref"
+        inputs, outputs = {"X": [param.grad]}, {"Out": names}
+        return new_op(self.block, type, inputs, outputs, rows, _DIST, anchor)
+
+    def _send_counters(self) -> None:
+        """Without barriers each trainer tells the servers that it made a step."""
+        if self.setting.sync:
+            return
+        for counter in self.plan.counters:
+            for trainer in range(self.setting.trainers):
+                name = f"{counter}.trainer_{trainer}"
+                declare(self.block, name, [1], VarType.INT64, persistable=True)
+            name = f"{counter}.trainer_{self.id}"
+            self.controls[counter] = self.control()
+            attrs = {
+                "epmap": list(self.setting.endpoints),
+                "merge_add": True,
+                "use_send_handler": False,
+            }
+            if self.setting.runtime_split:
+                attrs["send_varnames"] = [name]
+            op = new_op(
+                self.block,
+                "send",
+                {"X": [name]},
+                {"Out": [self.controls[counter]]},
+                attrs,
+                RPC,
+                self.facts.writers[counter],
+                (name, name),
+            )
+            self.edit.append(op)
+
+    def _barrier(self) -> str | None:
+        half = self.setting.half_async and self.setting.runtime_split
+        if not (self.setting.sync or half):
+            return None
+        done = self.control()
+        attrs = {
+            "endpoints": list(self.setting.endpoints),
+            "half_async": half and not self.setting.sync,
+            "trainer_id": self.id,
+        }
+        sent = [*self.plan.sending, *self.plan.counters]
+        inputs = {"X": [self.controls[n] for n in sent if n in self.controls]}
+        self._append("send_barrier", inputs, {"Out": [done]}, attrs)
+        return done
+
+    # ------------------------------------------------ what comes back
+
+    def _receive(self, after: str | None) -> list[str]:
+        received = []
+        for param in self.plan.parameters:
+            if param.table:
+                continue
+            attrs = {"epmap": param.endpoints, "trainer_id": self.id}
+            names = [s.name for s in param.slices]
+            if self.setting.runtime_split:
+                attrs["recv_varnames"] = names
+                names = [param.name]
+            control = after if self.setting.sync else self.controls[param.name]
+            inputs, outputs = {"X": [control or ""]}, {"Out": names}
+            self._append("recv", inputs, outputs, attrs, pair=self._pair(param))
+            received += names
+        return received
+
+    def _join(self) -> None:
+        if self.setting.runtime_split:
+            return
+        for param in self.plan.parameters:
+            if param.sliced and not param.table:
+                names = [s.name for s in param.slices]
+                inputs, outputs = {"X": names}, {"Out": [param.name]}
+                self._append("concat", inputs, outputs, {"axis": 0}, _DIST)
