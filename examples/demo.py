@@ -66,7 +66,7 @@ def traffic_table(out, roles):
     table = Table("role", "sent", "received", title="bytes over the wire")
     for role in roles:
         traffic = results(out, role)["traffic"]
-        table.add_row(role, f"{traffic['sent']:,}", f"{traffic['received']:,}")
+        table.add_row(role, f"{traffic['sent_bytes']:,}", f"{traffic['received_bytes']:,}")
     return table
 
 

@@ -91,7 +91,8 @@ class ErrorClipByValue(BaseErrorClipAttr):
 
     def _append_clip_op(self, block: Block, grad_name: str) -> None:
         attrs = {"min": self.min, "max": self.max}
-        block.append_op("clip", {"X": grad_name}, {"Out": grad_name}, attrs)
+        with block.program._backward_role_guard():
+            block.append_op("clip", {"X": grad_name}, {"Out": grad_name}, attrs)
 
 
 def error_clip_callback(block: Block, context: Mapping[str, str]) -> None:

@@ -279,6 +279,9 @@ class BilinearInitializer(Initializer):
     are askew (they are not even symmetric), these are right.
     """
 
+    def __init__(self) -> None:
+        """Nothing to choose: the filter's size says it all."""
+
     def __call__(self, param: Variable, block: Block) -> Operator:
         self._check(param, block)
         shape = param.shape

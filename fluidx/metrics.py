@@ -52,7 +52,7 @@ class MetricBase:
         """Name and a copy of the state."""
         return {"name": self._name, "states": copy.deepcopy(self._states())}
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
+    def update(self, preds: Any, labels: Any) -> None:
         raise NotImplementedError(f"{self._name} has no update")
 
     def eval(self) -> Any:
@@ -184,7 +184,7 @@ class Accuracy(MetricBase):
         self.value = 0.0
         self.weight = 0.0
 
-    def update(self, value: Any, weight: Any) -> None:
+    def update(self, value: Any, weight: Any) -> None:  # type: ignore[override]
         """value: accuracy of a batch; weight: its size."""
         amount = _amount(weight, "weight", self)
         if amount < 0:
@@ -207,7 +207,7 @@ class ChunkEvaluator(MetricBase):
         self.num_label_chunks = 0
         self.num_correct_chunks = 0
 
-    def update(
+    def update(  # type: ignore[override]
         self, num_infer_chunks: Any, num_label_chunks: Any, num_correct_chunks: Any
     ) -> None:
         """Counts of a batch: chunks found, chunks there, chunks found right."""
@@ -236,7 +236,9 @@ class EditDistance(MetricBase):
         self.seq_num = 0
         self.instance_error = 0
 
-    def update(self, distances: Any, seq_num: Any) -> None:
+    def update(  # type: ignore[override]
+        self, distances: Any, seq_num: Any
+    ) -> None:
         """distances: of a batch, [N, 1]; seq_num: N."""
         given = _array(distances, "distances", self)
         count = int(_amount(seq_num, "seq_num", self))

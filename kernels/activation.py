@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .arrays import fit
+import numpy as np
+
+from .arrays import fit, kept
 from .erf import erf
 from .schema import Attr
 from .unary import CUDNN, MKLDNN, sigmoid_of, unary
@@ -19,9 +21,25 @@ __all__: list[str] = []
 relu = unary("relu", ["Out"], CUDNN)
 
 
+def _floor(xp: Any, x: Any) -> Any:
+    """Zero in the form against which `maximum` is fastest.
+
+    Against a scalar numpy's loop is not vectorised: 128 x 200 float32 take 13.4
+    microseconds, against an array of zeros 4.1.
+    """
+    if xp is not np or x.size < 1024:
+        return 0
+    if x.size <= 32768:
+        return kept(xp, 0.0, x.size, x.dtype).reshape(x.shape)
+    row = x.size // x.shape[0]
+    if 64 <= row <= 65536:
+        return kept(xp, 0.0, row, x.dtype).reshape(x.shape[1:])
+    return 0
+
+
 @relu.kernel
 def _(xp: Any, x: Any, *, out: Any = None) -> Any:
-    return xp.maximum(x, 0, out=fit(out, x))
+    return xp.maximum(x, _floor(xp, x), out=fit(out, x))
 
 
 @relu.grad_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["add_rows", "fit", "lay", "ones", "sum_to"]
+__all__ = ["add_rows", "fit", "kept", "lay", "ones", "sum_to"]
 
 
 def fit(out: Any, like: Any) -> Any:
@@ -18,15 +18,14 @@ def fit(out: Any, like: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _kept_ones(xp: Any, count: int, dtype: Any) -> Any:
-    return xp.ones(count, dtype)
+def kept(xp: Any, value: float, count: int, dtype: Any) -> Any:
+    """A vector of one value, made once. Not to be written to; 65536 at most."""
+    return xp.full(count, value, dtype)
 
 
 def ones(xp: Any, count: int, dtype: Any) -> Any:
     """A vector of ones; short ones are kept. Not to be written to."""
-    if count > 65536:
-        return xp.ones(count, dtype)
-    return _kept_ones(xp, count, dtype)
+    return xp.ones(count, dtype) if count > 65536 else kept(xp, 1.0, count, dtype)
 
 
 def lay(shape: tuple[int, ...], rank: int, axis: int) -> tuple[int, ...]:
@@ -48,6 +47,8 @@ def sum_to(xp: Any, d: Any, laid: tuple[int, ...]) -> Any:
     """
     if d.shape == laid:
         return d
+    if d.ndim == 2 and laid == d.shape[1:] and d.dtype.kind == "f":
+        return xp.dot(ones(xp, d.shape[0], d.dtype), d)
     full = (1,) * (d.ndim - len(laid)) + laid
     first, last = _span(d.shape, full)
     if full[first:last] != d.shape[first:last] or d.dtype.kind != "f":

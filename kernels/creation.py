@@ -15,8 +15,13 @@ from .registry import op
 from .schema import Attr, AttrType, In, Out
 from .selected_rows import SelectedRows
 
-__all__ = ["SHAPE_INPUTS", "batch_like_shape", "infer_batch_like", "infer_shape_attr"]
-__all__ += ["run_time_shape"]
+__all__ = [
+    "SHAPE_INPUTS",
+    "batch_like_shape",
+    "infer_batch_like",
+    "infer_shape_attr",
+    "run_time_shape",
+]
 
 SHAPE_INPUTS = (
     In("ShapeTensor", dispensable=True, no_grad=True),
@@ -28,7 +33,7 @@ _DTYPE = Attr("dtype", int, 5)
 def infer_shape_attr(op: InferContext) -> None:
     """Out has the attributes' shape and dtype; tensors decide unknown sizes."""
     shape = op.attr("shape")
-    if op.has("ShapeTensor"):
+    if not shape and op.has("ShapeTensor"):
         # one element per dimension
         rank = op.shape("ShapeTensor")[:1]
         shape = [-1] * rank[0] if rank and rank[0] > 0 else shape

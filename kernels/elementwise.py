@@ -62,7 +62,7 @@ def aligned(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     """Both operands in shapes that numpy's own broadcasting takes right."""
     if x.dtype != y.dtype:
         raise TypeError(f"{name}: X is {x.dtype} but Y is {y.dtype}; cast one of them")
-    if axis < 0 or x.shape == y.shape:
+    if axis < 0 or x.shape == y.shape or axis + y.ndim == x.ndim:
         return x, y
     p, q = _laid(x, y, axis)
     return x.reshape(p), y.reshape(q)
@@ -70,12 +70,13 @@ def aligned(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
 
 def _target(out: Any, x: Any, y: Any) -> Any:
     """`out` where the result has X's shape and dtype, else None."""
-    if out is None or fit(out, x) is None or y.ndim > x.ndim:
+    if out is None or fit(out, x) is None:
         return None
-    if x.shape == y.shape:
+    p, q = x.shape, y.shape
+    if p == q or (len(q) == 1 and q[0] in (1, p[-1])):
         return out
-    grows = any(q not in (1, p) for p, q in zip(x.shape[::-1], y.shape[::-1]))
-    return None if grows else out
+    fits = len(q) <= len(p) and all(b in (1, a) for a, b in zip(p[::-1], q[::-1]))
+    return out if fits else None
 
 
 def _ufunc_kernel(made: OpDef, ufunc: str) -> None:

@@ -207,16 +207,29 @@ def _unbatched(g: Any, like: Any) -> Any:
     extra = g.ndim - like.ndim
     if extra:
         g = g.sum(axis=tuple(range(extra)))
-    axes = tuple(i for i in range(g.ndim - 2) if like.shape[i] == 1 and g.shape[i] != 1)
+    axes = tuple(i for i in range(g.ndim - 2) if like.shape[i] == 1 != g.shape[i])
     return g.sum(axis=axes, keepdims=True) if axes else g
 
 
-def _right_grad(xp: Any, a: Any, b: Any, d: Any) -> Any:
-    if b.ndim == 2 and a.ndim > 2:
+def _inner_grad(xp: Any, a: Any, d: Any, like: Any) -> Any:
+    """a^T d, summed to the shape of the operand `like` it is the gradient of.
+
+    Where a stack met one matrix, its rows are stacked: one product of matrices.
+    """
+    if (
+        like.ndim == 2
+        and a.ndim > 2
+        and a.ndim == d.ndim
+        and a.shape[:-2] == d.shape[:-2]
+    ):
         rows = _product(a.shape[:-1])
-        left, right = a.reshape(rows, a.shape[-1]), d.reshape(rows, d.shape[-1])
-        return xp.dot(left.T, right)
-    return _unbatched(_times(xp, _swapped(a), d), b)
+        a, d = a.reshape(rows, a.shape[-1]), d.reshape(rows, d.shape[-1])
+    return _unbatched(_times(xp, _swapped(a), d), like)
+
+
+def _outer_grad(xp: Any, d: Any, b: Any, like: Any) -> Any:
+    """d b^T, summed likewise."""
+    return _unbatched(_times(xp, d, _swapped(b)), like)
 
 
 @matmul.grad_kernel
@@ -231,6 +244,9 @@ def _(
     alpha: float,
     wants: tuple[bool, bool],
 ) -> Any:
+    """Of z = a b: d b^T for a and a^T d for b; the other way round (b d^T and d^T a)
+    where the operand itself is the transpose, so that gradients come out in its
+    layout."""
     a, b = _operands(x, y, transpose_X, transpose_Y)
     if x.ndim == 1 or y.ndim == 1:
         longer = a if a.ndim > b.ndim else b
@@ -239,11 +255,15 @@ def _(
         d = d * alpha
     gx = gy = None
     if wants[0]:
-        gx = _unbatched(_times(xp, d, _swapped(b)), a)
-        gx = gx.reshape(x.shape) if x.ndim == 1 else gx
-        gx = _swapped(gx) if transpose_X and x.ndim > 1 else gx
+        if transpose_X:
+            gx = _outer_grad(xp, b, d, x.reshape(a.shape[::-1]) if x.ndim == 1 else x)
+        else:
+            gx = _outer_grad(xp, d, b, a)
+        gx = gx.reshape(x.shape)
     if wants[1]:
-        gy = _right_grad(xp, a, b, d)
-        gy = gy.reshape(y.shape) if y.ndim == 1 else gy
-        gy = _swapped(gy) if transpose_Y and y.ndim > 1 else gy
+        if transpose_Y:
+            gy = _inner_grad(xp, d, a, y.reshape(b.shape[::-1]) if y.ndim == 1 else y)
+        else:
+            gy = _inner_grad(xp, a, d, b)
+        gy = gy.reshape(y.shape)
     return gx, gy

@@ -13,6 +13,7 @@ from .grad import GRAD, GradContext, OpSpec, grad_op
 from .infer import InferContext, known_product
 from .registry import op
 from .schema import Attr, In, Out
+from .scratch import scratch
 from .window import channels_last
 
 __all__ = ["batch_norm", "layer_norm"]
@@ -217,7 +218,8 @@ def _(
     if frozen:
         saved_mean, saved_inverse = mean, (variance + epsilon) ** -0.5
     axes = (0, 2) if len(wide) == 3 else 0
-    centred = flat - saved_mean.reshape(wide)
+    centred = scratch(xp, "centred", flat.shape, x.dtype)
+    xp.subtract(flat, saved_mean.reshape(wide), out=centred)
     d_bias = d_flat.sum(axes)
     d_scale = xp.einsum(f"{letters},{letters}->c", d_flat, centred) * saved_inverse
     if not wants[0]:
@@ -307,7 +309,8 @@ def _(
     rows = x.reshape(len(mean), -1)
     d_rows = d_y.reshape(rows.shape)
     inverse = ((variance + epsilon) ** -0.5)[:, None]
-    normal = rows - mean[:, None]
+    normal = scratch(xp, "centred", rows.shape, x.dtype)
+    xp.subtract(rows, mean[:, None], out=normal)
     normal *= inverse
     d_scale = d_bias = None
     if wants[1] and scale is not None:

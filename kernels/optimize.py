@@ -269,33 +269,24 @@ def _adam(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, 
     param, grad, rate, m, v, pow1, pow2, given1, given2 = inputs
     beta1 = as_float32(attrs["beta1"]) if given1 is None else rates(given1)
     beta2 = as_float32(attrs["beta2"]) if given2 is None else rates(given2)
-    value = rates(rate)
+    betas = beta1, 1 - beta1, beta2, 1 - beta2
+    now1, now2 = pow1.item(), pow2.item()
+    pow1.fill(now1 * beta1)
+    pow2.fill(now2 * beta2)
+    value, epsilon = rates(rate), attrs["epsilon"]
     if isinstance(grad, SelectedRows):
         # as the reference: powers first, so the correction is one step ahead
-        pow1 *= beta1
-        pow2 *= beta2
-        value *= _correction(pow1, pow2)
-        betas = beta1, 1 - beta1, beta2, 1 - beta2
-        lazy, epsilon = attrs["lazy_mode"], attrs["epsilon"]
+        value *= math.sqrt(1 - pow2.item()) / (1 - pow1.item())
+        lazy = attrs["lazy_mode"]
         sparse.adam(xp, (param, m, v), grad, value, betas, epsilon, lazy)
         return param, m, v, pow1, pow2
-    value = _number(xp, value * _correction(pow1, pow2), param)
-    betas = (
-        _number(xp, beta1, param),
-        _number(xp, 1 - beta1, param),
-        _number(xp, beta2, param),
-        _number(xp, 1 - beta2, param),
-    )
-    epsilon = _number(xp, attrs["epsilon"], param)
+    value *= math.sqrt(1 - now2) / (1 - now1)
+    rate = _number(xp, value, param)
+    scalars = [_number(xp, n, param) for n in betas]
+    epsilon = _number(xp, epsilon, param)
     for piece in _pieces(xp, (param, grad, m, v)):
-        adam_step(xp, piece, _scratch(xp, piece[0]), value, betas, epsilon)
-    pow1 *= beta1
-    pow2 *= beta2
+        adam_step(xp, piece, _scratch(xp, piece[0]), rate, scalars, epsilon)
     return param, m, v, pow1, pow2
-
-
-def _correction(pow1: Any, pow2: Any) -> float:
-    return math.sqrt(1 - float(pow2.item())) / (1 - float(pow1.item()))
 
 
 _batched(adam, _adam)

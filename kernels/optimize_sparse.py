@@ -49,7 +49,11 @@ def momentum(
     mu: float,
     nesterov: bool,
 ) -> None:
-    """Every row's velocity decays and moves its parameters."""
+    """Every row's velocity decays and moves its parameters.
+
+    All rows of the gradient count, in any order (the reference's kernel loses some
+    where they are distinct but unsorted).
+    """
     merged = _checked("momentum", param, grad).merged(xp)
     velocity *= mu
     velocity[merged.rows] += merged.value

@@ -15,6 +15,7 @@ from .grad import grad_op
 from .infer import InferContext
 from .registry import op
 from .schema import Attr, AttrType, In, Out
+from .scratch import scratch
 from .window import Axis, Fail, channels_last, explicit_pads, plan_axis
 
 __all__ = ["pool2d"]
@@ -277,21 +278,31 @@ def _cells(g: Geometry) -> Iterator[tuple[Any, Any]]:
             yield (..., down, right), (..., at_y, at_x)
 
 
-def _disjoint(g: Geometry) -> bool:
-    return all(a.stride >= a.kernel for a in (g.y, g.x))
+def _tiles(g: Geometry) -> bool:
+    """Whether the windows cover the input, each element once, without padding."""
+    return all(
+        a.stride == a.kernel and a.before == 0 and a.out * a.kernel == a.size
+        for a in (g.y, g.x)
+    )
 
 
 def _max_grad(xp: Any, x: Any, out: Any, d_out: Any, g: Geometry) -> Any:
     """The gradient goes to the first maximum of each window, row by row."""
-    dx = xp.zeros(x.shape, x.dtype)
-    free = xp.ones(out.shape, bool)
+    whole = _tiles(g)
+    dx = (xp.empty if whole else xp.zeros)(x.shape, x.dtype)
+    free = scratch(xp, "free", out.shape, bool)  # windows without a maximum so far
+    free[...] = True
+    hits = scratch(xp, "hits", out.shape, bool)
     for windows, there in _cells(g):
-        left = free[windows]
-        hit = x[there] == out[windows]
+        left, hit = free[windows], hits[windows]
+        xp.equal(x[there], out[windows], out=hit)
         hit &= left
         left ^= hit
-        part = dx[there]
-        part += d_out[windows] * hit
+        if whole:
+            xp.multiply(d_out[windows], hit, out=dx[there])
+        else:
+            part = dx[there]
+            part += d_out[windows] * hit
     return dx
 
 
@@ -315,6 +326,11 @@ def _uneven_max_grad(
 
 def _avg_grad(xp: Any, x: Any, d_out: Any, g: Geometry, exclusive: bool) -> Any:
     share = d_out / _counts(xp, g, exclusive, x.dtype)
+    if g.bounds is None and _tiles(g):
+        dx = xp.empty(x.shape, x.dtype)
+        for windows, there in _cells(g):
+            dx[there] = share[windows]
+        return dx
     dx = xp.zeros(x.shape, x.dtype)
     if g.bounds is None:
         for windows, there in _cells(g):

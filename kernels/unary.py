@@ -57,11 +57,16 @@ def _function(
         return gradient(xp, d, kept)
 
 
+def _doubled(g: Any) -> Any:
+    g += g
+    return g
+
+
 _function("exp", "exp", "Out", lambda xp, d, y: d * y, CUDNN)
 _function("log", "log", "X", lambda xp, d, x: d / x, CUDNN)
 _function("log1p", "log1p", "X", lambda xp, d, x: d / (x + 1.0), CUDNN)
 _function("sqrt", "sqrt", "Out", lambda xp, d, y: 0.5 * d / y, CUDNN)
-_function("square", "square", "X", lambda xp, d, x: 2.0 * d * x, CUDNN)
+_function("square", "square", "X", lambda xp, d, x: _doubled(d * x), CUDNN)
 _function("abs", "abs", "X", lambda xp, d, x: d * xp.sign(x), CUDNN)
 _function("reciprocal", "reciprocal", "Out", lambda xp, d, y: -d * y * y, CUDNN)
 _function("sin", "sin", "X", lambda xp, d, x: d * xp.cos(x), CUDNN)

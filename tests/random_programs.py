@@ -6,8 +6,9 @@ import math
 import random
 from typing import Any
 
-from fluidx.ir import Block, Operator, Parameter, Program, Variable, Where
 from fluidx.kernels import VarType
+
+from fluidx.ir import Block, Operator, Parameter, Program, Variable, Where
 
 _LETTERS = 'abXY09_@.-/+ ,:#"()[]{}=|\\\n\té\u4e2d'
 _ELEMENTS = [t for t in VarType if t <= VarType.FP64 or t >= VarType.SIZE_T]

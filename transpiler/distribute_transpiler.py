@@ -140,7 +140,7 @@ class DistributeTranspiler:
         check_trainers(trainer_id, trainers)
         setting = self._setting(pservers, trainers, sync)
         # the passes read these; what the user holds is written at the end
-        facts = Facts.of(main.clone(), startup.clone())
+        facts = Facts.of(main.clone(), startup.clone(), setting.suffixed)
         plan = make_plan(facts, setting)
         self._facts, self._plan = facts, plan
         self._rewrite(main, startup, trainer_id)
@@ -251,7 +251,9 @@ class DistributeTranspiler:
         if main is None:
             main = self._server(plan, facts, endpoint)
         if startup_program is not None and not startup_program._is_distributed:
-            facts = Facts.of(facts.main, startup_program)
+            facts = Facts.of(
+                facts.main, startup_program, plan.setting.suffixed
+            )
         return pserver_startup(
             facts.startup, plan=plan, endpoint=endpoint, facts=facts, main=main
         )

@@ -12,11 +12,19 @@ from dataclasses import dataclass, field
 from fluidx.ir import Operator, OpRole, Program, Variable
 from fluidx.kernels import VarType
 
-__all__ = ["Facts", "is_clip", "is_lookup", "moves", "names_in", "role_pairs"]
+__all__ = ["Facts", "is_clip", "is_lookup", "names_in", "names_out", "role_pairs"]
 
 _CLIP_SCOPE = "@CLIP"
 LOOKUPS = ("lookup_table", "lookup_table_v2")
-_TRAINING = OpRole.Optimize | OpRole.LRSched
+# plain numbers: flag arithmetic is slow, and every op is asked
+OPTIMIZE, SCHEDULE, BACKWARD = map(
+    int, (OpRole.Optimize, OpRole.LRSched, OpRole.Backward)
+)
+
+
+def role_of(op: Operator) -> int:
+    """An op's role as a plain number."""
+    return op.attrs.get("op_role", 0)  # type: ignore[no-any-return]
 
 
 def names_in(op: Operator) -> Iterator[str]:
@@ -37,14 +45,9 @@ def is_clip(op: Operator) -> bool:
     Such ops see one trainer's gradient and stay there (the reference tells them by
     their name scope, too).
     """
-    return bool(op.role & OpRole.Optimize) and _CLIP_SCOPE in op.attrs.get(
-        "op_namescope", ""
-    )
-
-
-def moves(op: Operator) -> bool:
-    """Whether this op leaves the trainer: it updates, or makes the learning rate."""
-    return bool(op.role & _TRAINING) and not is_clip(op)
+    if not role_of(op) & OPTIMIZE:
+        return False
+    return _CLIP_SCOPE in op.attrs.get("op_namescope", "")
 
 
 def role_pairs(op: Operator) -> Iterator[tuple[str, str]]:
@@ -55,17 +58,16 @@ def role_pairs(op: Operator) -> Iterator[tuple[str, str]]:
 
 def is_lookup(op: Operator) -> bool:
     """A forward table lookup whose table may live on servers alone."""
-    if op.type not in LOOKUPS or op.role & OpRole.Backward:
+    if op.type not in LOOKUPS or role_of(op) & BACKWARD:
         return False
-    attrs = op.attrs
     # the reference fails on a distributed `lookup_table`; its v2 it keeps local
-    distributed = op.type == "lookup_table" and attrs.get("is_distributed")
-    return bool(attrs.get("remote_prefetch") or distributed)
+    distributed = op.type == "lookup_table" and op.attrs.get("is_distributed")
+    return bool(op.attrs.get("remote_prefetch") or distributed)
 
 
 def is_update(op: Operator) -> bool:
     """An op that changes a parameter; not every one has a learning rate."""
-    return bool(op.inputs.get("Param")) and bool(op.role & OpRole.Optimize)
+    return bool(op.inputs.get("Param")) and bool(role_of(op) & OPTIMIZE)
 
 
 @dataclass
@@ -77,6 +79,8 @@ class Facts:
     update_order: parameters in order of the ops that change them.
     schedule: ops with role LRSched. counters: step counters of the schedule.
     writers: name -> last op of block 0 that writes it.
+    staying: ids of ops with role Optimize that stay on the trainer: clipping.
+    across: those of them that look at several merged gradients (global norm).
     tables: parameters that are looked up remotely. local_tables: those that geo-SGD
     does not receive at the start.
     inits: name -> the startup ops that write it.
@@ -90,51 +94,71 @@ class Facts:
     schedule: list[Operator] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
     writers: dict[str, Operator] = field(default_factory=dict)
+    staying: set[int] = field(default_factory=set)
+    across: list[Operator] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)
     local_tables: set[str] = field(default_factory=set)
     inits: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, main: Program, startup: Program) -> Facts:
-        """Read a program once; linear in its ops."""
+    def of(cls, main: Program, startup: Program, merging: bool = False) -> Facts:
+        """Read a program once; linear in its ops.
+
+        merging: gradients of several trainers are merged on servers, so that an
+        optimizer's ``grad_clip`` has to see what was merged.
+        """
+        from .clipping import optimizer_clip
+
         made = cls(main, startup)
-        updates: dict[str, list[Operator]] = defaultdict(list)
-        order: dict[str, None] = {}
-        for op in main.global_block().ops:
-            for name in names_out(op):
-                made.writers[name] = op
-            if moves(op):
-                made._moving(op, updates, order)
-        made.updates = dict(updates)
-        made.update_order = list(order)
-        made.tables = {
-            op.inputs["W"][0] for b in main.blocks for op in b.ops if is_lookup(op)
-        }
-        made.local_tables = {
-            op.inputs["W"][0]
-            for b in main.blocks
-            for op in b.ops
-            if op.type == "lookup_table" and op.attrs.get("is_sparse")
-        }
-        inits: dict[str, list[int]] = defaultdict(list)
+        ops = main.global_block().ops
+        clip = optimizer_clip(ops)
+        made.staying = {id(op) for op in ops if is_clip(op)}
+        if merging:
+            made.across = clip.across
+            made.staying.update(map(id, clip.across))
+        else:
+            made.staying |= clip.ops
+        made._walk(ops, clip.source if merging else {})
+        made._tables()
         for at, op in enumerate(startup.global_block().ops):
             for name in names_out(op):
-                inits[name].append(at)
-        made.inits = dict(inits)
+                made.inits.setdefault(name, []).append(at)
         return made
 
-    def _moving(
-        self, op: Operator, updates: dict[str, list[Operator]], order: dict[str, None]
-    ) -> None:
-        if op.role & OpRole.LRSched:
-            self.schedule.append(op)
-            self.counters += _counter(op, self.main)
-            return
-        for param, grad in role_pairs(op):
-            self.gradients.setdefault(param, grad)
-            updates[param].append(op)
-        if is_update(op):
-            order.setdefault(op.inputs["Param"][0])
+    def _walk(self, ops: Iterable[Operator], source: dict[str, str]) -> None:
+        updates: dict[str, list[Operator]] = defaultdict(list)
+        order: dict[str, None] = {}
+        for op in ops:
+            for name in names_out(op):
+                self.writers[name] = op
+            if not self.moves(op):
+                continue
+            if role_of(op) & SCHEDULE:
+                self.schedule.append(op)
+                self.counters += _counter(op, self.main)
+                continue
+            for param, grad in role_pairs(op):
+                self.gradients.setdefault(param, source.get(grad, grad))
+                updates[param].append(op)
+            if is_update(op):
+                order.setdefault(op.inputs["Param"][0])
+        self.updates = dict(updates)
+        self.update_order = list(order)
+
+    def _tables(self) -> None:
+        for block in self.main.blocks:
+            for op in block.ops:
+                if op.type in LOOKUPS:
+                    if is_lookup(op):
+                        self.tables.add(op.inputs["W"][0])
+                    if op.type == "lookup_table" and op.attrs.get("is_sparse"):
+                        self.local_tables.add(op.inputs["W"][0])
+
+    def moves(self, op: Operator) -> bool:
+        """Whether this op leaves the trainer: it updates, or makes the rate."""
+        if not role_of(op) & (OPTIMIZE | SCHEDULE):
+            return False
+        return id(op) not in self.staying
 
     def var(self, name: str) -> Variable | None:
         """A variable of the main program's global block."""

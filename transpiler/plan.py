@@ -15,6 +15,7 @@ import numpy as np
 
 from fluidx.kernels import VarType
 
+from .clipping import ClipPlan, clip_plan
 from .config import Setting, TranspileError
 from .facts import Facts
 from .slicing import row_counts
@@ -24,6 +25,8 @@ __all__ = ["ShardPlan", "Sharded", "Slice", "make_plan"]
 # These updates look at the whole parameter (its norm): cutting it changes the result.
 # lars_momentum does, too, but the reference cuts it.
 _WHOLE = frozenset({"lamb", "clip_by_norm"})
+# So do these, unless the parts are added up across servers (a global norm).
+_NORMS = frozenset({"reduce_sum", "squared_l2_norm", "l1_norm", "norm"})
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class ShardPlan:
 
     parameters: in *parameter order*. sending: the same names in the order in which
     their slices were dealt out. update_order: in order of the ops that update them.
-    counters: step counters of the learning-rate schedule.
+    counters: step counters of the learning-rate schedule. clip: what a global norm
+    over merged gradients has to exchange, if there is one.
     """
 
     setting: Setting
@@ -91,6 +95,7 @@ class ShardPlan:
     sending: tuple[str, ...]
     update_order: tuple[str, ...]
     counters: tuple[str, ...]
+    clip: ClipPlan | None = None
 
     @cached_property
     def by_name(self) -> Mapping[str, Sharded]:
@@ -123,6 +128,16 @@ class ShardPlan:
         if not self.setting.suffixed:
             return [name]
         return [self.sent_name(name, t) for t in range(self.setting.trainers)]
+
+    def part_name(self, name: str, piece: Slice) -> str:
+        """What a value computed from one slice is called, told apart from others."""
+        param = self.by_name[piece.param]
+        return f"{name}.block{piece.index}" if param.sliced else name
+
+    @cached_property
+    def busy(self) -> list[str]:
+        """The servers that hold something, in the order of the setting."""
+        return [e for e in self.setting.endpoints if e in self._on]
 
     @cached_property
     def _renamed(self) -> dict[int, Mapping[str, str]]:
@@ -159,8 +174,7 @@ def _cut(facts: Facts, setting: Setting, name: str, grad: str) -> list[_Piece]:
             f"has no variable {missing}"
         )
     rows = [var.shape[0]]
-    whole = not setting.geo and any(op.type in _WHOLE for op in facts.updates[name])
-    if setting.slice_up and not whole:
+    if setting.slice_up and not (_needs_whole(facts, name) and not setting.geo):
         rows = row_counts(var.shape, len(setting.endpoints), setting.min_block_size)
     if len(rows) == 1:
         return [_Piece(grad, var.shape, var.dtype)]
@@ -168,6 +182,11 @@ def _cut(facts: Facts, setting: Setting, name: str, grad: str) -> list[_Piece]:
         _Piece(f"{grad}.block{i}", (n, *var.shape[1:]), var.dtype)
         for i, n in enumerate(rows)
     ]
+
+
+def _needs_whole(facts: Facts, name: str) -> bool:
+    kinds = _WHOLE if facts.across else _WHOLE | _NORMS
+    return any(op.type in kinds for op in facts.updates[name])
 
 
 def _sharded(
@@ -236,4 +255,5 @@ def make_plan(facts: Facts, setting: Setting) -> ShardPlan:
         tuple(order),
         tuple(n for n in facts.update_order if n in made),
         tuple(facts.counters),
+        clip_plan(facts.across, facts.updates),
     )

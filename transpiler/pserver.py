@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fluidx.ir import Block, Operator, Program, Variable
@@ -10,9 +10,9 @@ from fluidx.kernels import VarType
 
 from .config import ServerRuntimeConfig
 from .edits import Slots, declare, new_op
-from .facts import Facts, names_out
+from .facts import Facts, names_in, names_out
 from .plan import ShardPlan, Slice
-from .schedule import schedule_block
+from .schedule import copy_schedule, schedule_block
 
 __all__ = ["local_names", "pserver_main"]
 
@@ -27,10 +27,23 @@ def local_names(plan: ShardPlan, facts: Facts, piece: Slice) -> dict[str, str]:
     """
     param = plan.by_name[piece.param]
     names = {param.name: piece.name, param.grad: piece.grad}
+    if plan.clip and param.sliced:
+        gathered = (n for n, of in plan.clip.gathered if of == param.name)
+        names.update((n, plan.part_name(n, piece)) for n in gathered)
     if len(plan.on(piece.endpoint)[param.name]) > 1:
         for old in _own_vars(facts, param.name):
             names.setdefault(old, f"{old}.block{piece.index}")
     return names
+
+
+def measuring(ops: Sequence[Operator], wanted: set[str]) -> set[int]:
+    """ids of the ops that these values depend on."""
+    wanted, found = set(wanted), set()
+    for op in reversed(ops):
+        if wanted.intersection(names_out(op)):
+            found.add(id(op))
+            wanted.update(names_in(op))
+    return found
 
 
 def _own_vars(facts: Facts, name: str) -> Iterable[str]:
@@ -51,7 +64,7 @@ def pserver_main(
 
     The learning-rate schedule, if any, has the first block on every server.
     """
-    facts = facts or Facts.of(program, Program())
+    facts = facts or Facts.of(program, Program(), plan.setting.suffixed)
     return _Server(plan, endpoint, facts, runtime or ServerRuntimeConfig()).made
 
 
@@ -74,37 +87,84 @@ class _Server:
         self.mine = plan.on(endpoint)
         self.compensated = 0
         self.grad_blocks: list[str] = []
-        blocks: list[Block] = []
-        schedule = schedule_block(self.made, plan, facts)
-        if schedule is not None:
-            blocks.append(schedule)
-        parent = len(self.made.blocks) - 1
-        for name in plan.update_order:
-            for piece in self.mine.get(name, ()):
-                blocks.append(self._update(name, piece, parent))
+        self.schedule = -1
+        blocks = self._two_exchanges() if plan.clip else self._one_exchange()
         if not blocks:
             blocks.append(self.made._create_block(0))
         self.made.current_block_idx = 0
-        self._listen(blocks, -1 if schedule is None else schedule.idx, runtime)
+        self._listen(blocks, runtime)
+
+    def _pieces(self) -> Iterator[Slice]:
+        """The local slices in order of the ops that update them."""
+        for name in self.plan.update_order:
+            yield from self.mine.get(name, ())
+
+    def _one_exchange(self) -> list[Block]:
+        """The schedule, then a block per slice that merges and updates."""
+        blocks: list[Block] = []
+        schedule = schedule_block(self.made, self.plan, self.facts)
+        if schedule is not None:
+            self.schedule = schedule.idx
+            blocks.append(schedule)
+        parent = len(self.made.blocks) - 1
+        for piece in self._pieces():
+            block = self._arrival(piece, parent)
+            self._copy_ops(block, piece, self.facts.updates[piece.param])
+            blocks.append(block)
+        return blocks
+
+    def _two_exchanges(self) -> list[Block]:
+        """A block per slice merges and measures; one block, run when the factor of
+        the global norm comes, makes the learning rate and updates all slices."""
+        clip = self.plan.clip
+        assert clip is not None
+        blocks, later = [], []
+        for piece in self._pieces():
+            block = self._arrival(piece, 0)
+            ops = self.facts.updates[piece.param]
+            now = measuring(ops, {n for n, _ in clip.gathered})
+            self._copy_ops(block, piece, [op for op in ops if id(op) in now])
+            later.append((piece, [op for op in ops if id(op) not in now]))
+            blocks.append(block)
+        if not blocks:
+            return []
+        last = self.made._create_block(0)
+        like = self.facts.across[0]
+        for factor in clip.factors:
+            self._declare_sum(factor, self.source.vars[factor])
+            self._merge(last, factor, like)
+        self.grad_blocks.append(f"{clip.factors[0]}:{last.idx}")
+        copy_schedule(last, self.plan, self.facts)
+        for piece, ops in later:
+            self._copy_ops(last, piece, ops)
+        return [*blocks, last]
+
+    def _declare_sum(self, name: str, var: Variable) -> None:
+        declare(self.main, name, var.shape, var.dtype, persistable=True)
+        for part in self.plan.parts(name):
+            declare(self.main, part, var.shape, var.dtype)
 
     # ------------------------------------------------ one slice
 
-    def _update(self, name: str, piece: Slice, parent: int) -> Block:
+    def _arrival(self, piece: Slice, parent: int) -> Block:
+        """The block that runs when a slice's gradient has come: it is merged."""
         block = self.made._create_block(parent)
-        like = self.facts.updates[name][0]
         self.grad_blocks.append(f"{piece.grad}:{block.idx}")
-        names = local_names(self.plan, self.facts, piece)
-        self._declare_gradient(name, piece)
+        self._declare_gradient(piece.param, piece)
         if self.setting.suffixed:
-            self._merge(block, piece.grad, like)
-        for op in self.facts.updates[name]:
+            self._merge(block, piece.grad, self.facts.updates[piece.param][0])
+        return block
+
+    def _copy_ops(self, block: Block, piece: Slice, ops: Iterable[Operator]) -> None:
+        name = piece.param
+        names = local_names(self.plan, self.facts, piece)
+        compensated = self.setting.dc_asgd and not self.plan.by_name[name].sparse
+        for op in ops:
             made = op.copy_to(block)
-            if self.setting.dc_asgd and made.inputs.get("Param"):
-                if not self.plan.by_name[name].sparse:
-                    names = names | self._compensate(block, name, piece, like)
+            if compensated and made.inputs.get("Param"):
+                names = names | self._compensate(block, name, piece, op)
             self._localise(made, name, names, piece)
             block.ops.append(made)
-        return block
 
     def _declare_gradient(self, name: str, piece: Slice) -> None:
         param = self.plan.by_name[name]
@@ -185,15 +245,16 @@ class _Server:
 
     # ------------------------------------------------ the op that serves
 
-    def _listen(
-        self, blocks: Sequence[Block], schedule: int, runtime: ServerRuntimeConfig
-    ) -> None:
+    def _listen(self, blocks: Sequence[Block], runtime: ServerRuntimeConfig) -> None:
         arriving = [
             part
             for pieces in self.mine.values()
             for piece in pieces
             for part in self.plan.parts(piece.grad)
         ]
+        if self.plan.clip and self.mine:
+            for factor in self.plan.clip.factors:
+                arriving += self.plan.parts(factor)
         attrs: dict[str, Any] = {
             "endpoint": self.endpoint,
             "Fanin": self.setting.trainers,
@@ -207,7 +268,7 @@ class _Server:
                 for piece in pieces
                 if self.plan.by_name[name].sparse
             ],
-            "lr_decay_block_id": schedule,
+            "lr_decay_block_id": self.schedule,
             "prefetch_var_name_to_block_id": [],
             "checkpint_block_id": -1,
             "dc_asgd": self.setting.dc_asgd,

@@ -11,25 +11,32 @@ from .edits import declare, new_op
 from .facts import Facts
 from .plan import ShardPlan
 
-__all__ = ["schedule_block"]
+__all__ = ["copy_schedule", "schedule_block"]
 
 
 def schedule_block(made: Program, plan: ShardPlan, facts: Facts) -> Block | None:
     """A block with all ops of the schedule; copies of their sub-blocks follow it.
 
-    Without barriers the step counter becomes the sum of what the trainers counted.
     None if the program has no schedule.
     """
     if not facts.schedule:
         return None
     block = made._create_block(0)
+    copy_schedule(block, plan, facts)
+    return block
+
+
+def copy_schedule(block: Block, plan: ShardPlan, facts: Facts) -> None:
+    """Append the ops of the schedule to a block of a server.
+
+    Without barriers the step counter becomes the sum of what the trainers counted.
+    """
     counted = not plan.setting.sync
     for op in facts.schedule:
-        if counted and op.outputs.get("Out", [""])[0] in plan.counters:
-            if op.type == "increment":
-                op = _sum_of_counts(made, plan, op)
+        counts = op.type == "increment" and op.inputs["X"][0] in plan.counters
+        if counted and counts:
+            op = _sum_of_counts(block.program, plan, op)
         _copy(op, block, facts.main.global_block())
-    return block
 
 
 def _sum_of_counts(made: Program, plan: ShardPlan, op: Operator) -> Operator:

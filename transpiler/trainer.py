@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fluidx.ir import Block, Editor, Operator, OpRole, Program
 from fluidx.kernels import VarType
 
+from .clipping import ClipPlan
+from .config import TranspileError
 from .edits import RPC, control_names, declare, drop_vars, new_op, rename_slots, where_of
-from .facts import Facts, is_clip, moves, names_in, names_out
+from .facts import OPTIMIZE, Facts, names_in, names_out, role_of
 from .lookups import remote_lookups
 from .plan import Sharded, ShardPlan
 
@@ -44,9 +46,9 @@ def leaving_vars(facts: Facts, plan: ShardPlan) -> set[str]:
     used: set[str] = set()
     gone: set[str] = set()
     for op in block.ops:
-        if not moves(op):
+        if not facts.moves(op):
             _touched(op, used)
-        elif op.role & OpRole.Optimize:
+        elif role_of(op) & OPTIMIZE:
             gone.update(names_in(op))
     return gone - kept - used
 
@@ -66,11 +68,13 @@ class _Trainer:
         self.plan = plan
         self.setting = plan.setting
         self.id = trainer_id
-        self.facts = Facts.of(program, Program())
+        self.facts = Facts.of(program, Program(), self.setting.suffixed)
         self.edit = Editor(self.block)
         self.control: Callable[[], str] = control_names(self.block)
         self.controls: dict[str, str] = {}
-        self.renamed = plan.renamed(trainer_id)
+        self.renamed = dict(plan.renamed(trainer_id))
+        for factor in plan.clip.factors if plan.clip else ():
+            self.renamed[factor] = plan.sent_name(factor, trainer_id)
         self.like = where_of(op for ops in self.facts.updates.values() for op in ops)
 
     def run(self) -> None:
@@ -79,12 +83,11 @@ class _Trainer:
         self._remove_updates()
         self._send_gradients()
         self._send_counters()
-        after = self._barrier()
+        after = self._barrier(self.plan.sending)
+        if self.plan.clip:
+            after = self._exchange_norm(self.plan.clip, after)
         received = self._receive(after)
-        if self.setting.sync:
-            ends = {"endpoints": list(self.setting.endpoints), "trainer_id": self.id}
-            inputs, outputs = {"X": [after or ""]}, {"Out": received}
-            self._append("fetch_barrier", inputs, outputs, ends)
+        self._fetched(after, received)
         self._join()
         remote_lookups(self.program, self.plan, self.id, self.edit)
         self.edit.commit()
@@ -129,9 +132,9 @@ class _Trainer:
 
     def _remove_updates(self) -> None:
         for op in self.block.ops:
-            if is_clip(op):
+            if id(op) in self.facts.staying:
                 op.attrs["op_role"] = int(OpRole.Backward)
-            elif moves(op):
+            elif self.facts.moves(op):
                 self.edit.remove(op)
 
     def _rename(self) -> None:
@@ -210,7 +213,7 @@ class _Trainer:
             )
             self.edit.append(op)
 
-    def _barrier(self) -> str | None:
+    def _barrier(self, sent: Iterable[str]) -> str | None:
         half = self.setting.half_async and self.setting.runtime_split
         if not (self.setting.sync or half):
             return None
@@ -220,10 +223,55 @@ class _Trainer:
             "half_async": half and not self.setting.sync,
             "trainer_id": self.id,
         }
-        sent = [*self.plan.sending, *self.plan.counters]
+        sent = [*sent, *self.plan.counters]
         inputs = {"X": [self.controls[n] for n in sent if n in self.controls]}
         self._append("send_barrier", inputs, {"Out": [done]}, attrs)
         return done
+
+    def _fetched(self, after: str | None, received: list[str]) -> None:
+        if self.setting.sync:
+            ends = {"endpoints": list(self.setting.endpoints), "trainer_id": self.id}
+            inputs, outputs = {"X": [after or ""]}, {"Out": received}
+            self._append("fetch_barrier", inputs, outputs, ends)
+
+    # ------------------------------------------------ a norm over all servers
+
+    def _exchange_norm(self, clip: ClipPlan, after: str | None) -> str | None:
+        """Receive what each slice adds to the norm, send back the common factor."""
+        parts: dict[str, list[str]] = {}
+        for name, of in clip.gathered:
+            param = self.plan.by_name[of]
+            names = [self.plan.part_name(name, s) for s in param.slices]
+            var = self.block.vars[name]
+            for part in names:
+                declare(self.block, part, var.shape, var.dtype)
+            parts[name] = names
+            attrs = {"epmap": param.endpoints, "trainer_id": self.id}
+            control = after or self.controls[of]
+            self._append("recv", {"X": [control]}, {"Out": names}, attrs)
+        self._fetched(after, [n for names in parts.values() for n in names])
+        for op in self.facts.across:
+            self.edit.remove(op)
+            self._gather(op, parts)
+            self.edit.append(op)
+        for factor in clip.factors:
+            self.controls[factor] = self.control()
+            name, to = self.renamed[factor], {"epmap": self.plan.busy}
+            done = {"Out": [self.controls[factor]]}
+            self._append("send", {"X": [name]}, done, to)
+        for param in self.plan.parameters:
+            self.controls[param.name] = self.controls[clip.factors[-1]]
+        return self._barrier(clip.factors)
+
+    def _gather(self, op: Operator, parts: Mapping[str, list[str]]) -> None:
+        """Read the parts of the slices instead of a whole."""
+        for slot, args in op.inputs.items():
+            if any(len(parts.get(n, ())) > 1 for n in args) and op.type != "sum":
+                raise TranspileError(
+                    f"{op.type} ({op.where}) looks at several parameters at once; "
+                    "with slices only sums can: set config.slice_var_up = False"
+                )
+            op.inputs[slot] = [p for n in args for p in parts.get(n, [n])]
 
     # ------------------------------------------------ what comes back
 

@@ -58,6 +58,8 @@ class Writer:
         self.locals: dict[str, str] = {}
         self.missing: list[tuple[str, Operator | None, str]] = []
         self._constants = 0
+        # what ops of the batch at hand hand to each other (control variables)
+        self.unborn: set[str] = set()
 
     # ------------------------------------------------ small parts
 
@@ -158,7 +160,9 @@ class Writer:
         """The expression for one input slot."""
         slot = definition.ins[position]
         names = op.inputs.get(slot.name, [])
-        shown = ["None" if n == EMPTY else self.local(n) for n in names]
+        shown = [
+            "None" if n == EMPTY or n in self.unborn else self.local(n) for n in names
+        ]
         if slot.duplicable:
             return f"[{', '.join(shown)}]" if names else "None"
         if not names:
@@ -326,6 +330,8 @@ class Writer:
             )
             many = self._targets(definition, op)
             targets.append(f"({many},)" if many else "_")
+            self.unborn |= set(op.output_arg_names)
+        self.unborn = set()
         left = ", ".join(targets)
         self.add(f"{left}, = {kernel}(xp, ctx, [{', '.join(calls)}])")
         for op in step.ops:

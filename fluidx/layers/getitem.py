@@ -32,8 +32,8 @@ def getitem(self: Variable, item: Any) -> Variable:
     """A part of the variable, as numpy's basic indexing takes it.
 
     Integers, slices and one ellipsis, separated by commas; bounds may be int32
-    Variables of shape [1]. A step may be negative only as a bare ``::-1``. An index
-    outside a known size is an IndexError.
+    Variables of shape [1]. A step may be negative where the size is known, and as a
+    bare ``::-1`` anywhere. An index outside a known size is an IndexError.
 
     >>> import fluidx as fluid
     >>> x = fluid.data("getitem_in", [None, 4, 6])
@@ -137,16 +137,23 @@ def _cut(var: Variable, axis: int, part: slice, step: int) -> _Cut:
             raise TypeError(
                 f"{var.name}[...]: a bound must be an integer or a Variable, got {bound!r}"
             )
-    if step < 0 and stop is None:
-        size = var.shape[axis]
-        if size < 0:
-            raise ValueError(
-                f"{var.name}[...]: a negative step with an open end needs a known size"
-            )
-        stop = -size - 1
+    if step < 0:
+        start, stop = _backward_bounds(var, axis, part)
     if start is None:
-        start = 0 if step > 0 else _END
+        start = 0
     return _Cut(axis, _plain(start), _END if stop is None else _plain(stop), step)
+
+
+def _backward_bounds(var: Variable, axis: int, part: slice) -> tuple[int, int]:
+    """Start and end of a slice that walks backward, free of Python's special cases."""
+    size = var.shape[axis]
+    if size < 0 or isinstance(part.start, Variable) or isinstance(part.stop, Variable):
+        raise ValueError(
+            f"{var.name}[...]: a negative step needs a known size and integer bounds"
+        )
+    start, stop, _ = part.indices(size)
+    # an end of -1 would count from the other side again
+    return start, -size - 1 if stop < 0 else stop
 
 
 def _plain(bound: Any) -> Any:

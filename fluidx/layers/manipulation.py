@@ -23,6 +23,7 @@ __all__ = [
     "flatten",
     "gather",
     "reshape",
+    "reverse",
     "scatter",
     "shape",
     "slice",
@@ -393,6 +394,14 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     adding them. Mirrors ``fluid.layers.gather``.
     """
     return emit("gather", {"X": input, "Index": index}, {"overwrite": overwrite})
+
+
+def reverse(x: Variable, axis: Any) -> Variable:
+    """x with the order along `axis`, one or several, turned round.
+
+    Mirrors ``fluid.layers.reverse``.
+    """
+    return emit("reverse", {"X": x}, {"axis": int_list(axis, "axis", "reverse")})
 
 
 def scatter(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fluidx.ir import Variable
-from fluidx.layers.emit import check_variable, emit
+from fluidx.layers.emit import emit
 
 __all__ = [
     "abs",
@@ -31,7 +31,6 @@ __all__ = [
     "leaky_relu",
     "log",
     "logsigmoid",
-    "maxout",
     "pow",
     "reciprocal",
     "relu",
@@ -222,18 +221,3 @@ def pow(x: Variable, factor: Any = 1.0, name: str | None = None) -> Variable:
     if isinstance(factor, Variable):
         return emit("pow", {"X": x, "FactorTensor": factor}, name=name)
     return emit("pow", {"X": x}, {"factor": factor}, name=name)
-
-
-def maxout(
-    x: Variable, groups: int, name: str | None = None, axis: int = 1
-) -> Variable:
-    """The largest of each `groups` neighbouring channels.
-
-    x: [N, C, H, W], or [N, H, W, C] with axis 3; C a multiple of groups.
-    Goodfellow et al. (2013). Mirrors ``fluid.layers.maxout``.
-    """
-    check_variable(x, "x", "maxout")
-    if axis not in (1, -1, 3):
-        raise ValueError(f"maxout: axis must be 1, -1 or 3, got {axis!r}")
-    attrs = {"groups": groups, "axis": 3 if axis == -1 else axis}
-    return emit("maxout", {"X": x}, attrs, name=name)

@@ -286,7 +286,13 @@ class Optimizer:
         self._dtype = loss.dtype
         wanted = list(parameter_list) if parameter_list else self._parameter_list
         startup = startup_program or default_startup_program()
-        with program_guard(loss.block.program, startup):
+        program = loss.block.program
+        frozen = [p for p in program.all_parameters() if not p.trainable]
+        if no_grad_set is None:
+            no_grad_set = []
+        if isinstance(no_grad_set, (set, frozenset, list, tuple)):
+            no_grad_set = [*no_grad_set, *frozen]
+        with program_guard(program, startup):
             return list(append_backward(loss, wanted, no_grad_set, callbacks))
 
     def apply_gradients(self, params_grads: Pairs) -> list[Operator]:

@@ -15,8 +15,8 @@ __all__ = ["DpsgdOptimizer"]
 class DpsgdOptimizer(Optimizer):
     """Clip a gradient to norm `clip`, add noise, step (Abadi et al., 2016).
 
-    sigma: standard deviation of the noise, in units of `clip`. batch_size: what the
-    noise is divided by.
+    sigma: standard deviation of the noise, one number per step for all elements.
+    batch_size: what the noise is divided by.
     """
 
     type = "dpsgd"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fluidx.kernels import InferContext, Meta, SelectedRows, VarType
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
-from fluidx.kernels import InferContext, Meta, SelectedRows, VarType
 
 IDS = np.array([[1, 3, 1], [0, 4, 3]])
 
@@ -27,9 +27,7 @@ CASES = [
     for p, s in ((-1, {}), (3, {}), (-1, {"is_sparse": True}))
 ]
 test_embedding = suite(CASES)
-test_against_reference = oracle_suite(
-    "array_ops", "lookup_table", "lookup_table_v2"
-)
+test_against_reference = oracle_suite("array_ops", "lookup_table", "lookup_table_v2")
 
 
 def test_sparse_gradient_is_the_output_gradient_itself() -> None:
@@ -74,7 +72,9 @@ def test_inferred_kind_of_the_gradient(sparse: bool) -> None:
 @pytest.mark.parametrize("wrong", [5, -1])
 def test_an_id_outside_the_table_is_named(wrong: int) -> None:
     ids = np.array([[1], [wrong]])
-    with pytest.raises(IndexError, match=rf"lookup_table: id {wrong} is not in \[0, 5\)"):
+    with pytest.raises(
+        IndexError, match=rf"lookup_table: id {wrong} is not in \[0, 5\)"
+    ):
         run_op("lookup_table", {"W": normal(5, 3), "Ids": ids}, {})
 
 

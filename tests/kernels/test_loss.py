@@ -55,9 +55,7 @@ BINARY = np.array([[0.0, 1.0, 0.3], [-100, 1, 0], [1, 0.5, -100]])
 SOFTMAX = "softmax_with_cross_entropy"
 CASES = [
     OpCase("cross_entropy", {"X": P, "Label": LABEL}, {}, _cross_entropy),
-    OpCase(
-        "cross_entropy", {"X": P, "Label": IGNORED}, {}, _cross_entropy, "ignored"
-    ),
+    OpCase("cross_entropy", {"X": P, "Label": IGNORED}, {}, _cross_entropy, "ignored"),
     OpCase(
         "cross_entropy",
         {"X": P, "Label": LABEL.astype("i4")},
@@ -178,9 +176,7 @@ def test_everything_ignored_gives_zero_when_normalized() -> None:
     assert not run_op(op, x, {"normalize": True})["Out"].any()
 
 
-@pytest.mark.parametrize(
-    ("op", "slot"), [("cross_entropy", "X"), (SOFTMAX, "Logits")]
-)
+@pytest.mark.parametrize(("op", "slot"), [("cross_entropy", "X"), (SOFTMAX, "Logits")])
 @pytest.mark.parametrize("wrong", [5, -7])
 def test_a_label_outside_the_classes_is_named(op: str, slot: str, wrong: int) -> None:
     label = np.array([[0], [wrong], [-100], [1]])

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fluidx.kernels import Call, InferContext, InferError, Meta, SelectedRows
 from opcase import OpCase, normal, run_op, suite, uniform
 from replay_oracle import FOLDER
 
 from fluidx import kernels
-from fluidx.kernels import Call, InferContext, InferError, Meta, SelectedRows
 
 RECORDED = json.loads((FOLDER / "optimizers.json").read_text())
 RATE = np.array([0.1])
@@ -250,7 +250,10 @@ def test_threads_do_not_share_scratch() -> None:
 def test_beta_tensors_replace_the_attributes() -> None:
     plain, given = _inputs("adam", (4, 3), 2), _inputs("adam", (4, 3), 2)
     run_op("adam", plain, {"beta1": 0.5, "beta2": 0.75})
-    betas = {"Beta1Tensor": np.full(1, 0.5, "f4"), "Beta2Tensor": np.full(1, 0.75, "f4")}
+    betas = {
+        "Beta1Tensor": np.full(1, 0.5, "f4"),
+        "Beta2Tensor": np.full(1, 0.75, "f4"),
+    }
     run_op("adam", {**given, **betas}, {})
     assert np.array_equal(plain["Param"], given["Param"])
     assert np.array_equal(plain["Beta1Pow"], given["Beta1Pow"])

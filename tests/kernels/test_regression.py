@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from opcase import OpCase, normal, uniform, suite
+from opcase import OpCase, normal, suite, uniform
 from replay_oracle import oracle_suite
 
 X, Y = normal(4, 3), normal(4, 3, seed=1)

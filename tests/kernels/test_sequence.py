@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from fluidx.kernels import InferContext, Meta
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
-from fluidx.kernels import InferContext, Meta
 
 POOLS = {
     "AVERAGE": lambda part: part.mean(0),
@@ -22,7 +24,7 @@ POOLS = {
 
 def _pooled(offsets: list[int], pad: float = 0.0):
     def expected(x: dict, attrs: dict) -> dict:
-        parts = [x["X"][a:b] for a, b in zip(offsets, offsets[1:])]
+        parts = [x["X"][a:b] for a, b in pairwise(offsets)]
         pool = POOLS[attrs["pooltype"]]
         empty = np.full(x["X"].shape[1:], pad)
         return {"Out": np.stack([pool(p) if len(p) else empty for p in parts])}

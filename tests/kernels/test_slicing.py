@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fluidx.kernels import GradContext, InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
-from fluidx.kernels import GradContext, InferContext, InferError, Meta
 
 A, B, C = normal(2, 3), normal(2, 1, seed=1), normal(2, 2, seed=2)
 CASES = [
@@ -124,9 +124,9 @@ def test_split_and_slice_are_views() -> None:
 
 def test_gradient_of_concat_gives_views_of_each_part() -> None:
     d_out = normal(2, 6)
-    grads = run_op(
-        "concat_grad", {"X": [A, B, C], "Out@GRAD": d_out}, {"axis": 1}
-    )["X@GRAD"]
+    grads = run_op("concat_grad", {"X": [A, B, C], "Out@GRAD": d_out}, {"axis": 1})[
+        "X@GRAD"
+    ]
     assert [g.shape for g in grads] == [(2, 3), (2, 1), (2, 2)]
     assert all(np.shares_memory(g, d_out) for g in grads)
 
@@ -155,8 +155,8 @@ def test_inference_refuses() -> None:
         _infer("concat", {"X": [x, x]}, {"axis": 2}, Out=1)
     with pytest.raises(InferError, match="split: makes 3 pieces for 2 outputs"):
         _infer("split", {"X": [x]}, {"axis": 1, "num": 3}, Out=2)
+    given = {"axes": [0], "starts": [2], "ends": [1]}
     with pytest.raises(InferError, match="leaves nothing of axis 0"):
-        given = {"axes": [0], "starts": [2], "ends": [1]}
         _infer("slice", {"Input": [x]}, given, Out=1)
     with pytest.raises(InferError, match="stack: shapes differ"):
         _infer("stack", {"X": [x, y]}, {"axis": 0}, Y=1)

@@ -34,9 +34,7 @@ def shapes():
     for shape in ([0, 2, 3], [-1, 3], [3, -1], [3, 4], [5, -1], [2, -1, 0], [5, 2]):
         yield case("reshape2", x, {"shape": shape}, two)
     yield case("reshape", x, {"shape": [3, 4]}, ["Out"], grads={"Out": count(3, 4)})
-    yield case(
-        "reshape2", x, {"shape": [0, 2, -1]}, two, grads={"Out": count(2, 2, 3)}
-    )
+    yield case("reshape2", x, {"shape": [0, 2, -1]}, two, grads={"Out": count(2, 2, 3)})
     more = {"X": count(2, 6), "Shape": small(4, 3)}
     yield case("reshape2", more, {"shape": []}, two)
     yield case("reshape2", more, {"shape": [2, 6]}, two)

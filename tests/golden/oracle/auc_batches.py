@@ -66,9 +66,7 @@ def answers(steps):
 if __name__ == "__main__":
     found = {
         "num_thresholds": THRESHOLDS,
-        "batches": [
-            {"chance": c.tolist(), "label": y.tolist()} for c, y in batches()
-        ],
+        "batches": [{"chance": c.tolist(), "label": y.tolist()} for c, y in batches()],
         "answers": {s: list(answers(s)) for s in (0, 1, 2, 3)},
     }
     with open(os.path.join(HERE, "auc_batches.json"), "w") as file:

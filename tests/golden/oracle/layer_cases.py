@@ -255,6 +255,10 @@ def slices(fluid):
     layers.slice(x, [0, 2], [1, -3], [3, 6])
     layers.slice(x, [1], [one], [3])
     layers.slice(x, [1], layers.fill_constant([1], "int32", 1), [3])
+    layers.strided_slice(x, [1, 2], [0, 5], [4, 0], [2, -1])
+    layers.strided_slice(x, [1], [one], [3], [1])
+    layers.reverse(x, 1)
+    layers.reverse(x, [1, 2])
 
 
 def gathers(fluid):

@@ -77,9 +77,7 @@ def other_losses():
     x = {"X": count(4, 1), "Y": array([1.5], [4], [2.9], [4])}
     two = ["Residual", "Out"]
     for delta in (1.0, 0.3):
-        yield case(
-            "huber_loss", x, {"delta": delta}, two, grads={"Out": count(4, 1)}
-        )
+        yield case("huber_loss", x, {"delta": delta}, two, grads={"Out": count(4, 1)})
     x = {"X": rows(count(4, 1)), "Y": count(4, 1)}
     yield case("huber_loss", x, {"delta": 1.0}, two)
     x = {"Predicted": rows(P[:, :1]), "Labels": array([1], [0], [1])}

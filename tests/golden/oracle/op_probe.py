@@ -9,7 +9,6 @@ optional grads (output slot -> array), which asks for the gradients of all input
 import json
 import multiprocessing
 import os
-import sys
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def _listed(value):
 
 
 def _declare(fluid, block, slot, value, index, shape):
-    name = "%s_%d" % (slot, index)
+    name = f"{slot}_{index}"
     kind, level = fluid.core.VarDesc.VarType.LOD_TENSOR, 0
     array = value
     if isinstance(value, dict) and "rows" in value:
@@ -65,7 +64,7 @@ def _declare(fluid, block, slot, value, index, shape):
         type=kind,
         persistable=True,
         stop_gradient=False,
-        **more
+        **more,
     )
 
 
@@ -118,14 +117,12 @@ def _ask(case):
         outs = {}
         wanted = case["outs"]
         if not isinstance(wanted, dict):
-            wanted = {slot: 1 for slot in wanted}
+            wanted = dict.fromkeys(wanted, 1)
         for slot, count in wanted.items():
             outs[slot] = [
                 ins[case["inplace"][slot]][0]
                 if slot in case.get("inplace", {})
-                else block.create_var(
-                    name="%s_%d@OUT" % (slot, i), persistable=True
-                )
+                else block.create_var(name=f"{slot}_{i}@OUT", persistable=True)
                 for i in range(count)
             ]
         block.append_op(
@@ -161,7 +158,7 @@ def _ask(case):
             return answer
         for slot, value in case["inputs"].items():
             for i, v in enumerate(_listed(value)):
-                _load(fluid, scope, "%s_%d" % (slot, i), v, place)
+                _load(fluid, scope, f"{slot}_{i}", v, place)
         fluid.Executor(place).run(main)
         answer["outs"] = {
             s: [_read(scope, v.name) for v in vs] for s, vs in outs.items()
@@ -173,7 +170,6 @@ def _ask(case):
 
 def _job(case, pipe):
     try:
-        sys.stderr = open(os.devnull, "w")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         pipe.send(_ask(case))
     except BaseException as error:

@@ -45,77 +45,174 @@ def out(*slots):
     return {s: s + "Out" for s in ("Param",) + slots}
 
 
-case("lars", "lars_momentum", {"Velocity": _numbers(4, *SHAPE)}, out("Velocity"),
-     {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.05})
-case("lars-no-decay", "lars_momentum", {"Velocity": _numbers(4, *SHAPE)},
-     out("Velocity"), {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.0})
-case("lars-zero-param", "lars_momentum", {"Velocity": _numbers(4, *SHAPE)},
-     out("Velocity"), {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.05},
-     param=np.zeros(SHAPE, "float32"))
-case("lars-zero-grad", "lars_momentum", {"Velocity": _numbers(4, *SHAPE)},
-     out("Velocity"), {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.05},
-     grad=np.zeros(SHAPE, "float32"))
-case("decayed", "decayed_adagrad", {"Moment": _state(5)}, out("Moment"),
-     {"decay": 0.8, "epsilon": 0.01})
+case(
+    "lars",
+    "lars_momentum",
+    {"Velocity": _numbers(4, *SHAPE)},
+    out("Velocity"),
+    {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.05},
+)
+case(
+    "lars-no-decay",
+    "lars_momentum",
+    {"Velocity": _numbers(4, *SHAPE)},
+    out("Velocity"),
+    {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.0},
+)
+case(
+    "lars-zero-param",
+    "lars_momentum",
+    {"Velocity": _numbers(4, *SHAPE)},
+    out("Velocity"),
+    {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.05},
+    param=np.zeros(SHAPE, "float32"),
+)
+case(
+    "lars-zero-grad",
+    "lars_momentum",
+    {"Velocity": _numbers(4, *SHAPE)},
+    out("Velocity"),
+    {"mu": 0.9, "lars_coeff": 0.1, "lars_weight_decay": 0.05},
+    grad=np.zeros(SHAPE, "float32"),
+)
+case(
+    "decayed",
+    "decayed_adagrad",
+    {"Moment": _state(5)},
+    out("Moment"),
+    {"decay": 0.8, "epsilon": 0.01},
+)
 case("proximal-gd", "proximal_gd", {}, out(), {"l1": 0.5, "l2": 0.3})
 case("proximal-gd-l2", "proximal_gd", {}, out(), {"l1": 0.0, "l2": 0.3})
-case("proximal-adagrad", "proximal_adagrad", {"Moment": _state(5)}, out("Moment"),
-     {"l1": 0.5, "l2": 0.3})
-case("adadelta", "adadelta",
-     {"AvgSquaredGrad": _state(6), "AvgSquaredUpdate": _state(7)},
-     out("AvgSquaredGrad", "AvgSquaredUpdate"), {"rho": 0.8, "epsilon": 0.01},
-     rate=None)
-case("adamax", "adamax",
-     {"Moment": _numbers(8, *SHAPE), "InfNorm": _state(9), "Beta1Pow": one(0.81)},
-     out("Moment", "InfNorm"), {"beta1": 0.9, "beta2": 0.7, "epsilon": 0.01})
-RMS = {"MeanSquare": _state(10) + 2, "MeanGrad": _numbers(11, *SHAPE) / 8,
-       "Moment": _numbers(12, *SHAPE)}
+case(
+    "proximal-adagrad",
+    "proximal_adagrad",
+    {"Moment": _state(5)},
+    out("Moment"),
+    {"l1": 0.5, "l2": 0.3},
+)
+case(
+    "adadelta",
+    "adadelta",
+    {"AvgSquaredGrad": _state(6), "AvgSquaredUpdate": _state(7)},
+    out("AvgSquaredGrad", "AvgSquaredUpdate"),
+    {"rho": 0.8, "epsilon": 0.01},
+    rate=None,
+)
+case(
+    "adamax",
+    "adamax",
+    {"Moment": _numbers(8, *SHAPE), "InfNorm": _state(9), "Beta1Pow": one(0.81)},
+    out("Moment", "InfNorm"),
+    {"beta1": 0.9, "beta2": 0.7, "epsilon": 0.01},
+)
+RMS = {
+    "MeanSquare": _state(10) + 2,
+    "MeanGrad": _numbers(11, *SHAPE) / 8,
+    "Moment": _numbers(12, *SHAPE),
+}
 RMS_ATTRS = {"decay": 0.8, "epsilon": 0.01, "momentum": 0.5}
-case("rmsprop", "rmsprop", RMS, out("Moment", "MeanSquare", "MeanGrad"),
-     dict(RMS_ATTRS, centered=False))
-case("rmsprop-centered", "rmsprop", RMS, out("Moment", "MeanSquare", "MeanGrad"),
-     dict(RMS_ATTRS, centered=True))
-FTRL_OUT = {"Param": "ParamOut", "SquaredAccumulator": "SquaredAccumOut",
-            "LinearAccumulator": "LinearAccumOut"}
-FTRL = {"SquaredAccumulator": _state(13) + 0.1,
-        "LinearAccumulator": _numbers(14, *SHAPE)}
+case(
+    "rmsprop",
+    "rmsprop",
+    RMS,
+    out("Moment", "MeanSquare", "MeanGrad"),
+    dict(RMS_ATTRS, centered=False),
+)
+case(
+    "rmsprop-centered",
+    "rmsprop",
+    RMS,
+    out("Moment", "MeanSquare", "MeanGrad"),
+    dict(RMS_ATTRS, centered=True),
+)
+FTRL_OUT = {
+    "Param": "ParamOut",
+    "SquaredAccumulator": "SquaredAccumOut",
+    "LinearAccumulator": "LinearAccumOut",
+}
+FTRL = {
+    "SquaredAccumulator": _state(13) + 0.1,
+    "LinearAccumulator": _numbers(14, *SHAPE),
+}
 case("ftrl", "ftrl", FTRL, FTRL_OUT, {"l1": 0.3, "l2": 0.2, "lr_power": -0.5})
 case("ftrl-power", "ftrl", FTRL, FTRL_OUT, {"l1": 0.3, "l2": 0.2, "lr_power": -0.7})
 case("ftrl-zero", "ftrl", FTRL, FTRL_OUT, {"l1": 0.0, "l2": 0.0, "lr_power": -0.5})
-LAMB = {"Moment1": _numbers(15, *SHAPE), "Moment2": _state(16),
-        "Beta1Pow": one(0.81), "Beta2Pow": one(0.9)}
+LAMB = {
+    "Moment1": _numbers(15, *SHAPE),
+    "Moment2": _state(16),
+    "Beta1Pow": one(0.81),
+    "Beta2Pow": one(0.9),
+}
 LAMB_ATTRS = {"beta1": 0.9, "beta2": 0.8, "epsilon": 0.01}
-case("lamb", "lamb", LAMB, out("Moment1", "Moment2"),
-     dict(LAMB_ATTRS, weight_decay=0.1))
-case("lamb-no-decay", "lamb", LAMB, out("Moment1", "Moment2"),
-     dict(LAMB_ATTRS, weight_decay=0.0))
-case("lamb-zero-param", "lamb", LAMB, out("Moment1", "Moment2"),
-     dict(LAMB_ATTRS, weight_decay=0.1), param=np.zeros(SHAPE, "float32"))
-case("dpsgd-quiet", "dpsgd", {}, out(),
-     {"clip": 1.0, "batch_size": 4.0, "sigma": 0.0, "seed": 3})
-case("dpsgd-loose", "dpsgd", {}, out(),
-     {"clip": 100.0, "batch_size": 4.0, "sigma": 0.0, "seed": 3})
-case("dpsgd-noisy", "dpsgd", {}, out(),
-     {"clip": 1.0, "batch_size": 4.0, "sigma": 2.0, "seed": 3})
+case(
+    "lamb", "lamb", LAMB, out("Moment1", "Moment2"), dict(LAMB_ATTRS, weight_decay=0.1)
+)
+case(
+    "lamb-no-decay",
+    "lamb",
+    LAMB,
+    out("Moment1", "Moment2"),
+    dict(LAMB_ATTRS, weight_decay=0.0),
+)
+case(
+    "lamb-zero-param",
+    "lamb",
+    LAMB,
+    out("Moment1", "Moment2"),
+    dict(LAMB_ATTRS, weight_decay=0.1),
+    param=np.zeros(SHAPE, "float32"),
+)
+case(
+    "dpsgd-quiet",
+    "dpsgd",
+    {},
+    out(),
+    {"clip": 1.0, "batch_size": 4.0, "sigma": 0.0, "seed": 3},
+)
+case(
+    "dpsgd-loose",
+    "dpsgd",
+    {},
+    out(),
+    {"clip": 100.0, "batch_size": 4.0, "sigma": 0.0, "seed": 3},
+)
+case(
+    "dpsgd-noisy",
+    "dpsgd",
+    {},
+    out(),
+    {"clip": 1.0, "batch_size": 4.0, "sigma": 2.0, "seed": 3},
+)
 for step, begin in ((0.0, 2.0), (5.0, 2.0), (5.0, -1.0)):
-    case("dgc-momentum-%g-%g" % (step, begin), "dgc_momentum",
-         {"Velocity": _numbers(4, *SHAPE), "current_step": one(step),
-          "nranks": one(2)},
-         dict(out("Velocity"), Grad="Grad_out"),
-         {"mu": 0.9, "use_nesterov": False, "rampup_begin_step": begin})
-    CASES["dgc-clip-%g-%g" % (step, begin)] = (
-        "dgc_clip_by_norm", {"X": PARAM, "current_step": one(step)}, {"X": "Out"},
-        {"max_norm": 1.0, "rampup_begin_step": begin})
+    case(
+        "dgc-momentum-%g-%g" % (step, begin),
+        "dgc_momentum",
+        {"Velocity": _numbers(4, *SHAPE), "current_step": one(step), "nranks": one(2)},
+        dict(out("Velocity"), Grad="Grad_out"),
+        {"mu": 0.9, "use_nesterov": False, "rampup_begin_step": begin},
+    )
+CASES["dgc-clip"] = (
+    "dgc_clip_by_norm", {"X": PARAM, "current_step": one(5.0)}, {"X": "Out"},
+    {"max_norm": 1.0, "rampup_begin_step": 2.0})
 SUMS = {"in_sum_1": _state(17), "in_sum_2": _state(18), "in_sum_3": _state(19)}
-for name, counts in (("start", (0, 0, 0)), ("window", (2, 0, 2)),
-                     ("carry", (3, 1, 16383))):
-    COUNTS = dict(zip(("in_num_accumulates", "in_old_num_accumulates",
-                       "in_num_updates"),
-                      (np.array([c], "int64") for c in counts)))
+for name, counts in (
+    ("start", (0, 0, 0)),
+    ("window", (2, 0, 2)),
+    ("carry", (3, 1, 16383)),
+):
+    COUNTS = dict(
+        zip(
+            ("in_num_accumulates", "in_old_num_accumulates", "in_num_updates"),
+            (np.array([c], "int64") for c in counts),
+        )
+    )
     CASES["average-" + name] = (
-        "average_accumulates", dict(SUMS, param=PARAM, **COUNTS),
+        "average_accumulates",
+        dict(SUMS, param=PARAM, **COUNTS),
         {k: k.replace("in_", "out_") for k in list(SUMS) + list(COUNTS)},
-        {"average_window": 0.5, "max_average_window": 5, "min_average_window": 3})
+        {"average_window": 0.5, "max_average_window": 5, "min_average_window": 3},
+    )
 
 
 def run(name):
@@ -129,10 +226,15 @@ def run(name):
         sparse = isinstance(value, dict)
         kind = fluid.core.VarDesc.VarType
         slots[slot] = block.create_var(
-            name=slot, persistable=True, shape=SHAPE if sparse else value.shape,
+            name=slot,
+            persistable=True,
+            shape=SHAPE if sparse else value.shape,
             dtype="float32" if sparse else str(value.dtype),
-            type=kind.SELECTED_ROWS if sparse else kind.LOD_TENSOR)
+            type=kind.SELECTED_ROWS if sparse else kind.LOD_TENSOR,
+        )
     made = {o: slots[i] for i, o in outs.items()}
+    if "X" in outs:  # not an update in place
+        made["Out"] = block.create_var(name="Out", persistable=True, dtype="float32")
     block.append_op(type=op, inputs=slots, outputs=made, attrs=attrs)
     exe = fluid.Executor(fluid.CPUPlace())
 
@@ -161,7 +263,8 @@ def run(name):
         for i in outs:
             if i in grads and isinstance(ins[i], dict):
                 continue
-            array = np.array(scope.find_var(i).get_tensor())
+            name = "Out" if i == "X" else i
+            array = np.array(scope.find_var(name).get_tensor())
             found[i] = [float("%.9g" % v) for v in array.reshape(-1)]
         steps.append(found)
     return steps
@@ -174,14 +277,17 @@ def main():
         print(json.dumps(run(sys.argv[1])))
         return
     found = {}
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "update_ops.json")
     for name in CASES:
-        done = subprocess.run([sys.executable, __file__, name],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run(
+            [sys.executable, __file__, name],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         text = done.stdout.decode().strip().splitlines()
         found[name] = json.loads(text[-1]) if done.returncode == 0 else None
         if found[name] is None:
-            print("refused:", name, done.stderr.decode().strip()[-150:])
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "update_ops.json")
+            print("refused:", name)
     lines = ['"%s": %s' % (k, json.dumps(v)) for k, v in found.items()]
     with open(path, "w") as f:
         f.write("{\n" + ",\n".join(lines) + "\n}\n")

@@ -9,12 +9,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import fluidx
 import fluidx.transpiler
-from fluidx.ir import Operator, Parameter, Program, Variable
+from fluidx.ir import Operator, Parameter, Program, Variable, program_guard
 from fluidx.kernels import VarType
+from golden.transpiler import compare, configs, dump
 
-FOLDER = Path(__file__).parent.parent / "golden" / "transpiler"
+FOLDER = Path(__file__).parent / "golden" / "transpiler"
 
 # `dump.py` leaves name scopes out; these programs have clip ops in one
 CLIPPED = ("clip_value", "clip_norm", "clip_global_norm")
@@ -98,12 +98,35 @@ def engine(main: Program, startup: Program) -> types.SimpleNamespace:
     """What `configs.apply` takes for ``fluid``, with these as default programs."""
     return types.SimpleNamespace(
         __name__="fluidx",
-        DistributeTranspiler=_on(main, startup),
+        DistributeTranspiler=fluidx.transpiler.DistributeTranspiler,
         DistributeTranspilerConfig=fluidx.transpiler.DistributeTranspilerConfig,
         default_main_program=lambda: main,
         default_startup_program=lambda: startup,
     )
 
 
-def _on(main: Program, startup: Program) -> Any:
-    return fluidx.transpiler.DistributeTranspiler
+def transpiled(program: str, config: str) -> dict[str, dict[str, Program]]:
+    """The programs of every role of a pair: role -> {"main", "startup"}."""
+    made = {}
+    for role in configs.roles(config):
+        main, startup = local(program)
+        with program_guard(main, startup):
+            made["%s-%d" % role] = configs.apply(engine(main, startup), config, role)
+    return made
+
+
+def dumped(program: str, config: str) -> dict[str, Any]:
+    """The same as `generate.py` would write it."""
+    roles = transpiled(program, config)
+    return {
+        "roles": {
+            role: {kind: dump.dump(p) for kind, p in both.items()}
+            for role, both in roles.items()
+        }
+    }
+
+
+def differences(program: str, config: str) -> list[str]:
+    """What differs from the golden of a pair."""
+    wanted = golden(f"{program}--{config}")
+    return compare.compare_results(wanted, dumped(program, config))

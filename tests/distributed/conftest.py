@@ -1,0 +1,53 @@
+"""Nothing may be left behind: sockets, threads, processes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import psutil
+import pytest
+
+
+def _state():
+    me = psutil.Process()
+    threads = {t for t in threading.enumerate() if t.is_alive()}
+    return threads, set(me.children(recursive=True)), _sockets(me)
+
+
+def _sockets(process):
+    found = set()
+    for entry in process.net_connections(kind="all"):
+        found.add(entry.fd)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind():
+    threads, children, sockets = _state()
+    yield
+    deadline = time.monotonic() + 3.0
+    while True:
+        now = _state()
+        left = [now[0] - threads, now[1] - children, now[2] - sockets]
+        if not any(left):
+            return
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    pytest.fail(f"left behind: threads {left[0]}, children {left[1]}, fds {left[2]}")
+
+
+@pytest.fixture
+def ports():
+    """Free ports of this machine, as endpoints: ports(2)."""
+
+    def find(count):
+        taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+        found = ["{}:{}".format(*s.getsockname()) for s in taken]
+        for s in taken:
+            s.close()
+        return found
+
+    return find
