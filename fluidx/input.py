@@ -9,7 +9,7 @@ from fluidx.ir import Variable
 from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.io import data_shape
-from fluidx.layers.nn import lookup, one_hot_op
+from fluidx.layers.lookup import lookup, one_hot_op
 
 __all__ = ["data", "embedding", "one_hot"]
 

@@ -54,8 +54,8 @@ class LayerHelper:
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
         """The input argument as a list; TypeError for anything but Variables."""
-        given = self.kwargs.get(input_param_name)
-        many = list(given) if isinstance(given, (list, tuple)) else [given]
+        given: Any = self.kwargs.get(input_param_name)
+        many: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
         for item in many:
             if not isinstance(item, Variable):
                 raise TypeError(
@@ -149,7 +149,8 @@ class LayerHelper:
         if isinstance(attr, WeightNormParamAttr):
             from fluidx.layers.weight_norm import weight_norm_parameter
 
-            return weight_norm_parameter(self, attr, list(shape), dtype)
+            made: Parameter = weight_norm_parameter(self, attr, list(shape), dtype)
+            return made
         return self.declare_parameter(attr, shape, dtype, type, stop_gradient)
 
     def declare_parameter(

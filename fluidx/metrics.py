@@ -53,6 +53,7 @@ class MetricBase:
         return {"name": self._name, "states": copy.deepcopy(self._states())}
 
     def update(self, preds: Any, labels: Any) -> None:
+        """Take in one batch; each metric has its own arguments."""
         raise NotImplementedError(f"{self._name} has no update")
 
     def eval(self) -> Any:
@@ -184,7 +185,7 @@ class Accuracy(MetricBase):
         self.value = 0.0
         self.weight = 0.0
 
-    def update(self, value: Any, weight: Any) -> None:  # type: ignore[override]
+    def update(self, value: Any, weight: Any) -> None:
         """value: accuracy of a batch; weight: its size."""
         amount = _amount(weight, "weight", self)
         if amount < 0:
@@ -236,9 +237,7 @@ class EditDistance(MetricBase):
         self.seq_num = 0
         self.instance_error = 0
 
-    def update(  # type: ignore[override]
-        self, distances: Any, seq_num: Any
-    ) -> None:
+    def update(self, distances: Any, seq_num: Any) -> None:
         """distances: of a batch, [N, 1]; seq_num: N."""
         given = _array(distances, "distances", self)
         count = int(_amount(seq_num, "seq_num", self))
@@ -282,7 +281,7 @@ class Auc(MetricBase):
         wanted = _array(labels, "labels", self).reshape(-1).astype(bool)
         if scores.ndim != 2 or len(scores) != len(wanted):
             raise ValueError(
-                f"{self}: preds {list(scores.shape)} do not go with {len(wanted)} labels"
+                f"{self}: preds {list(scores.shape)} do not fit {len(wanted)} labels"
             )
         yes = scores[:, -1]
         if len(yes) and not (yes.min() >= 0 and yes.max() <= 1):

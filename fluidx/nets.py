@@ -195,4 +195,6 @@ def _split_heads(x: Variable, num_heads: int) -> Variable:
 
 def _join_heads(x: Variable) -> Variable:
     turned = layers.transpose(x, [0, 2, 1, 3])
-    return layers.reshape(turned, [*turned.shape[:2], turned.shape[2] * turned.shape[3]])
+    return layers.reshape(
+        turned, [*turned.shape[:2], turned.shape[2] * turned.shape[3]]
+    )

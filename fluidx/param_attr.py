@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fluidx.initializer import Initializer
 
@@ -117,7 +117,7 @@ class WeightNormParamAttr(ParamAttr):
     """
 
     # weights made so, by those who switch the normalisation off for inference
-    params_with_weight_norm: list[Any] = []
+    params_with_weight_norm: ClassVar[list[Any]] = []
 
     def __init__(
         self,

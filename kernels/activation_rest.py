@@ -30,7 +30,10 @@ def _(xp: Any, x: Any, d: Any) -> Any:
 selu = unary(
     "selu",
     ["Out"],
-    [Attr("scale", float, 1.0507009873554805), Attr("alpha", float, 1.6732632423543772)],
+    [
+        Attr("scale", float, 1.0507009873554805),
+        Attr("alpha", float, 1.6732632423543772),
+    ],
 )
 
 

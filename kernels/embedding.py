@@ -10,9 +10,9 @@ from typing import Any
 
 from .dtypes import VarType
 from .grad import grad_op
-from .indexing import add_rows, check_ids
 from .infer import InferContext
 from .registry import OpDef, op
+from .rows import add_rows, check_ids
 from .schema import Attr, AttrType, In, Out
 from .selected_rows import SelectedRows
 

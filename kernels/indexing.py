@@ -11,41 +11,10 @@ from .dtypes import VarType, to_numpy
 from .grad import grad_op
 from .infer import InferContext
 from .registry import OpDef, op
+from .rows import add_rows, check_ids
 from .schema import Attr, AttrType, In, Out
 
-__all__ = ["add_rows", "check_ids", "flat_places"]
-
-
-def check_ids(op_name: str, what: str, ids: Any, size: int) -> None:
-    """IndexError unless all ids are in [0, size); it names the worst one."""
-    if not ids.size:
-        return
-    # a negative number is a huge unsigned one: one pass finds both kinds of fault
-    unsigned = "u8" if ids.dtype.itemsize == 8 else "u4"
-    if ids.view(unsigned).max() < size:
-        return
-    low, high = int(ids.min()), int(ids.max())
-    worst = low if low < 0 else high
-    raise IndexError(f"{op_name}: {what} {worst} is not in [0, {size})")
-
-
-def flat_places(xp: Any, rows: Any, width: int) -> Any:
-    """Where the elements of some rows stand in a flat (height * width,) array."""
-    if width == 1:
-        return rows.reshape(-1)
-    return (rows.reshape(-1, 1) * width + xp.arange(width)).reshape(-1)
-
-
-def add_rows(xp: Any, target: Any, rows: Any, values: Any) -> None:
-    """target[rows] += values, where a row may appear several times.
-
-    target: contiguous (height, ...). rows: (n,). values: (n, ...).
-    """
-    if not rows.size:
-        return
-    # numpy's ufunc.at has a fast path for one dimension only
-    places = flat_places(xp, rows, target.size // target.shape[0])
-    xp.add.at(target.reshape(-1), places, values.reshape(-1))
+__all__: list[str] = []
 
 
 # --- gather, scatter ----------------------------------------------------------
@@ -229,6 +198,25 @@ def _put_back(xp: Any, shape: Any, index: Any, values: Any) -> Any:
     return out
 
 
+def _top_few(xp: Any, x: Any, k: int) -> Any:
+    """Places of the k largest of each row, one after the other; None: sort instead."""
+    if k == 1:
+        return x.argmax(axis=1).reshape(-1, 1)
+    if k > 8 or x.dtype.kind != "f":
+        return None
+    left = x.copy()
+    base = xp.arange(0, x.size, x.shape[1])
+    found = []
+    for _ in range(k):
+        place = left.argmax(axis=1)
+        found.append(place)
+        place = place + base
+        last = left.take(place)
+        left.reshape(-1)[place] = -xp.inf
+    # -inf is what marks the places taken, so it must not be among the results
+    return None if (last == -xp.inf).any() else xp.stack(found, 1)
+
+
 top_k = op(
     "top_k",
     ins=[In("X"), In("K", False, True, True)],
@@ -247,9 +235,8 @@ def _(xp: Any, x: Any, given: Any, *, k: int) -> Any:
     if not 1 <= k <= width:
         raise ValueError(f"top_k: k is {k} for a last axis of {width}")
     flat = x.reshape(-1, width)
-    if k == 1:
-        index = flat.argmax(axis=1).reshape(-1, 1)
-    else:
+    index = _top_few(xp, flat, k) if k == 1 or 8 * k <= width else None
+    if index is None:
         # stable on the negated values: equal ones keep their order
         index = xp.argsort(-flat, axis=1, kind="stable")[:, :k]
     base = xp.arange(0, flat.size, width).reshape(-1, 1)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from .grad import grad_op
-from .indexing import check_ids
 from .infer import InferContext
 from .registry import op
+from .rows import check_ids
 from .schema import Attr, In, Out
 
 __all__: list[str] = []

@@ -9,19 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .indexing import check_ids, flat_places
+from .rows import check_ids, put_rows, subtract_rows
 from .selected_rows import SelectedRows
 
 __all__ = ["adagrad", "adam", "momentum", "sgd"]
-
-
-def _subtract_rows(xp: Any, param: Any, rows: Any, values: Any) -> None:
-    """param[rows] -= values, where a row may appear several times."""
-    if param.flags.c_contiguous:
-        places = flat_places(xp, rows, param.size // param.shape[0])
-        xp.subtract.at(param.reshape(-1), places, values.reshape(-1))
-    else:
-        xp.subtract.at(param, rows, values)
 
 
 def _checked(name: str, param: Any, grad: SelectedRows) -> SelectedRows:
@@ -37,7 +28,7 @@ def _checked(name: str, param: Any, grad: SelectedRows) -> SelectedRows:
 def sgd(xp: Any, param: Any, grad: SelectedRows, rate: float) -> None:
     """param[rows] -= rate * value."""
     _checked("sgd", param, grad)
-    _subtract_rows(xp, param, grad.rows, grad.value * rate)
+    subtract_rows(xp, param, grad.rows, grad.value * rate)
 
 
 def momentum(
@@ -55,11 +46,12 @@ def momentum(
     where they are distinct but unsorted).
     """
     merged = _checked("momentum", param, grad).merged(xp)
+    rows, g = merged.rows, merged.value
     velocity *= mu
-    velocity[merged.rows] += merged.value
+    put_rows(xp, velocity, rows, velocity.take(rows, axis=0) + g)
     if nesterov:
         param -= velocity * (mu * rate)
-        param[merged.rows] -= merged.value * rate
+        put_rows(xp, param, rows, param.take(rows, axis=0) - g * rate)
     else:
         param -= velocity * rate
 
@@ -75,24 +67,29 @@ def adam(
 ) -> None:
     """Adam on all rows, or (lazy) on those of the gradient; state: param, moments."""
     merged = _checked("adam", state[0], grad).merged(xp)
-    param, m, v = state
     beta1, rest1, beta2, rest2 = betas
     rows, g = merged.rows, merged.value
+    param, m, v = state
     if lazy:
-        some_m = m[rows] * beta1 + g * rest1
-        some_v = v[rows] * beta2 + g * g * rest2
-        m[rows], v[rows] = some_m, some_v
-        param[rows] -= some_m / (xp.sqrt(some_v) + epsilon) * rate
-        return
-    m *= beta1
-    m[rows] += g * rest1
-    v *= beta2
-    v[rows] += g * g * rest2
+        p, m, v = (array.take(rows, axis=0) for array in state)
+        m *= beta1
+        m += g * rest1
+        v *= beta2
+        v += g * g * rest2
+    else:
+        p = param
+        m *= beta1
+        put_rows(xp, m, rows, m.take(rows, axis=0) + g * rest1)
+        v *= beta2
+        put_rows(xp, v, rows, v.take(rows, axis=0) + g * g * rest2)
     step = xp.sqrt(v)
     step += epsilon
     xp.divide(m, step, out=step)
     step *= rate
-    param -= step
+    p -= step
+    if lazy:
+        for array, some in zip(state, (p, m, v)):
+            put_rows(xp, array, rows, some)
 
 
 def adagrad(
@@ -101,6 +98,9 @@ def adagrad(
     """Duplicate rows are added up first; only the rows present change."""
     merged = _checked("adagrad", param, grad).merged(xp)
     rows, g = merged.rows, merged.value
-    some = moment[rows] + g * g
-    moment[rows] = some
-    param[rows] -= g / (xp.sqrt(some) + epsilon) * rate
+    some = moment.take(rows, axis=0)
+    some += g * g
+    put_rows(xp, moment, rows, some)
+    step = g / (xp.sqrt(some) + epsilon)
+    step *= rate
+    put_rows(xp, param, rows, param.take(rows, axis=0) - step)

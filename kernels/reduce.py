@@ -112,6 +112,8 @@ def _count(x: Any, axes: tuple[int, ...]) -> int:
 
 
 def _mean(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    if x.itemsize == 2 and x.dtype.kind == "f":  # a sum of float16 may not fit float16
+        return x.mean(axis=axes, dtype="float32", keepdims=True).astype(x.dtype)
     total, count = _sum(xp, x, axes), _count(x, axes)
     if x.dtype.kind == "f":
         return total / count

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .rows import add_rows
+
 __all__ = ["SelectedRows"]
 
 
@@ -40,21 +42,29 @@ class SelectedRows:
 
     def merged(self, xp: Any = np) -> SelectedRows:
         """The same with each row once, in ascending order, duplicates added up."""
-        rows, inverse = xp.unique(self.rows, return_inverse=True)
+        rows, inverse = self._distinct(xp)
         if len(rows) == len(self.rows):
             order = xp.argsort(self.rows)
             return SelectedRows(self.rows[order], self.value[order], self.height)
-        width = int(np.prod(self.value.shape[1:], dtype=np.int64))
-        total = xp.zeros(len(rows) * width, self.value.dtype)
-        # one flat scatter: numpy's ufunc.at is fast for one dimension only
-        index = (inverse.reshape(-1, 1) * width + xp.arange(width)).reshape(-1)
-        xp.add.at(total, index, self.value.reshape(-1))
-        return SelectedRows(
-            rows, total.reshape(len(rows), *self.value.shape[1:]), self.height
-        )
+        total = xp.zeros((len(rows), *self.value.shape[1:]), self.value.dtype)
+        add_rows(xp, total, inverse.reshape(-1), self.value)
+        return SelectedRows(rows, total, self.height)
+
+    def _distinct(self, xp: Any) -> tuple[Any, Any]:
+        """The rows once each, ascending, and where each given one is among them."""
+        if self.height > 16 * len(self.rows):
+            found, inverse = xp.unique(self.rows, return_inverse=True)
+            return found, inverse
+        # marking is an order faster than sorting while the table is not too tall
+        present = xp.zeros(self.height, bool)
+        present[self.rows] = True
+        rows = xp.flatnonzero(present)
+        place = xp.empty(self.height, rows.dtype)
+        place[rows] = xp.arange(len(rows))
+        return rows, place[self.rows]
 
     def to_dense(self, xp: Any = np) -> Any:
         """The whole (height, ...) tensor, zero where no row is given."""
         dense = xp.zeros(self.shape, self.value.dtype)
-        xp.add.at(dense, self.rows, self.value)
+        add_rows(xp, dense, self.rows, self.value)
         return dense

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .grad import GRAD, GradContext, OpSpec
 from .infer import InferContext
 from .registry import op
@@ -70,30 +72,69 @@ def _(lod: dict[str, Any], values: dict[str, Any], attrs: dict[str, Any]) -> Any
     return {"Out": lod["X"][:-1]} if len(lod["X"]) > 1 else {}
 
 
-def _offsets(xp: Any, op_name: str, lod: Any, rows: int) -> tuple[Any, Any]:
-    """Offsets of the innermost level, and the sequences' lengths."""
+def _offsets(op_name: str, lod: Any, rows: int) -> tuple[Any, Any]:
+    """Offsets of the innermost level, and the sequences' lengths; numpy's always."""
     levels = lod.get("X")
     if not levels:
         raise ValueError(f"{op_name}: X has no LoD, so no sequences to pool")
-    offsets = xp.asarray(levels[-1])
-    if int(levels[-1][-1]) != rows:
+    offsets = np.asarray(levels[-1])
+    if offsets[-1] != rows:
         raise ValueError(
-            f"{op_name}: the LoD of X ends at {levels[-1][-1]}, X has {rows} rows"
+            f"{op_name}: the LoD of X ends at {offsets[-1]}, X has {rows} rows"
         )
     return offsets, offsets[1:] - offsets[:-1]
 
 
-def _column(values: Any, like: Any) -> Any:
+def _column(xp: Any, values: Any, like: Any) -> Any:
     """A vector, shaped to scale the rows of `like`."""
-    return values.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 1))
+    shape = (-1, *(1,) * (like.ndim - 1))
+    return xp.asarray(values.astype(like.dtype).reshape(shape))
+
+
+def _owners(xp: Any, lengths: Any) -> Any:
+    """For each row, the number of its sequence."""
+    return xp.asarray(np.repeat(np.arange(len(lengths)), lengths))
+
+
+def _sums(xp: Any, x: Any, starts: Any, lengths: Any) -> Any:
+    """The sum of each sequence; none is empty."""
+    size, rest = divmod(len(x), len(lengths))
+    if rest == 0 and bool((lengths == size).all()):
+        # equal lengths: one reduction over an axis
+        if size == 1:
+            return x.copy()
+        return xp.add.reduce(x.reshape(-1, size, *x.shape[1:]), axis=1)
+    return xp.add.reduceat(x, xp.asarray(starts), axis=0)
 
 
 def _first_maxima(xp: Any, x: Any, starts: Any, lengths: Any) -> tuple[Any, Any]:
     """Each sequence's maximum per column, and the row where it first stands."""
+    starts = xp.asarray(starts)
     top = xp.maximum.reduceat(x, starts, axis=0)
     row = xp.arange(len(x), dtype="i4").reshape(-1, *(1,) * (x.ndim - 1))
-    row = xp.where(x == xp.repeat(top, lengths, axis=0), row, len(x))
+    row = xp.where(x == top.take(_owners(xp, lengths), axis=0), row, len(x))
     return top, xp.minimum.reduceat(row, starts, axis=0).astype("i4")
+
+
+def _pool(
+    xp: Any, x: Any, kind: str, offsets: Any, lengths: Any, full: Any
+) -> tuple[Any, Any]:
+    """The pooled sequences that are not empty, and (MAX) where their maxima stand."""
+    starts, ends, lengths = offsets[:-1][full], offsets[1:][full], lengths[full]
+    if not len(starts):
+        return x[:0], xp.zeros((0, *x.shape[1:]), "i4") if kind == "MAX" else None
+    if kind == "MAX":
+        return _first_maxima(xp, x, starts, lengths)
+    if kind == "FIRST":
+        return x.take(xp.asarray(starts), axis=0), None
+    if kind == "LAST":
+        return x.take(xp.asarray(ends - 1), axis=0), None
+    pooled = _sums(xp, x, starts, lengths)
+    if kind == "AVERAGE":
+        pooled /= _column(xp, lengths, x)
+    elif kind == "SQRT":
+        pooled /= _column(xp, np.sqrt(lengths), x)
+    return pooled, None
 
 
 @sequence_pool.kernel
@@ -102,56 +143,41 @@ def _(xp: Any, x: Any, *, pooltype: str, pad_value: float, lod: Any) -> Any:
 
     MaxIndex (MAX only): the row of x that each element came from, -1 for padding.
     """
-    offsets, lengths = _offsets(xp, "sequence_pool", lod, len(x))
-    shape = (len(lengths), *x.shape[1:])
+    offsets, lengths = _offsets("sequence_pool", lod, len(x))
     full = lengths > 0
-    whole = bool(full.all())
-    starts, ends = offsets[:-1], offsets[1:]
-    if not whole:
-        starts, ends, lengths = starts[full], ends[full], lengths[full]
-    index = None
-    if not len(starts):
-        pooled = x[:0]
-        index = xp.zeros(pooled.shape, "i4") if pooltype == "MAX" else None
-    elif pooltype == "MAX":
-        pooled, index = _first_maxima(xp, x, starts, lengths)
-    elif pooltype == "FIRST":
-        pooled = x.take(starts, axis=0)
-    elif pooltype == "LAST":
-        pooled = x.take(ends - 1, axis=0)
-    else:
-        pooled = xp.add.reduceat(x, starts, axis=0)
-        if pooltype == "AVERAGE":
-            pooled /= _column(lengths, x)
-        elif pooltype == "SQRT":
-            pooled /= xp.sqrt(_column(lengths, x))
-    if whole:
+    pooled, index = _pool(xp, x, pooltype, offsets, lengths, full)
+    if full.all():
         return pooled, index
+    places = xp.asarray(np.flatnonzero(full))
+    shape = (len(lengths), *x.shape[1:])
     out = xp.full(shape, pad_value, x.dtype)
-    out[full] = pooled
+    out[places] = pooled
     if index is not None:
         padded = xp.full(shape, -1, "i4")
-        padded[full] = index
+        padded[places] = index
         index = padded
     return out, index
 
 
 @sequence_pool_grad.kernel
 def _(xp: Any, x: Any, index: Any, d_out: Any, *, pooltype: str, lod: Any) -> Any:
-    offsets, lengths = _offsets(xp, "sequence_pool_grad", lod, len(x))
+    offsets, lengths = _offsets("sequence_pool_grad", lod, len(x))
     if pooltype in ("SUM", "AVERAGE", "SQRT"):
         if pooltype != "SUM":
-            size = _column(xp.maximum(lengths, 1), d_out)
-            d_out = d_out / (size if pooltype == "AVERAGE" else xp.sqrt(size))
-        return xp.repeat(d_out, lengths, axis=0)
+            size = np.maximum(lengths, 1)
+            size = size if pooltype == "AVERAGE" else np.sqrt(size)
+            d_out = d_out / _column(xp, size, d_out)
+        return d_out.take(_owners(xp, lengths), axis=0)
     d_x = xp.zeros(x.shape, d_out.dtype)
-    full = lengths > 0
-    d_out = d_out[full]
+    full = np.flatnonzero(lengths)
+    places = xp.asarray(full)
+    d_out = d_out.take(places, axis=0)
     if pooltype == "MAX":
         width = x.size // max(len(x), 1)
-        flat = index[full].reshape(-1, width) * width + xp.arange(width)
+        flat = index.take(places, axis=0).reshape(-1, width) * width
+        flat = flat + xp.arange(width)
         d_x.reshape(-1)[flat] = d_out.reshape(-1, width)
     else:
         rows = offsets[:-1] if pooltype == "FIRST" else offsets[1:] - 1
-        d_x[rows[full]] = d_out
+        d_x[xp.asarray(rows[full])] = d_out
     return d_x

@@ -85,9 +85,7 @@ def _parts(
     rank: int, axes: Sequence[int], given: Sequence[Any], attrs: Sequence[Any]
 ) -> tuple[slice, ...]:
     """The slice of each axis; tensors override the attributes."""
-    bounds = [
-        numbers(given[i + 3], given[i]) or attrs[i] for i in range(len(attrs))
-    ]
+    bounds = [numbers(given[i + 3], given[i]) or attrs[i] for i in range(len(attrs))]
     parts = [slice(None)] * rank
     for axis, start, end, stride in zip(axes, *bounds):
         parts[axis] = _part(start, end, stride)

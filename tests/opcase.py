@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fluidx.kernels import GRAD, GradContext, InferContext, Meta, OpDef, SelectedRows
 from strict_xp import strict_xp
 
 from fluidx import kernels
-from fluidx.kernels import GRAD, GradContext, InferContext, Meta, OpDef, SelectedRows
 
 Arrays = dict[str, Any]
 
@@ -113,6 +113,7 @@ def run_op(
     wants: Sequence[str] | None = None,
     counts: Mapping[str, int] | None = None,
     lod: Mapping[str, Any] | None = None,
+    out: Any = None,
 ) -> Arrays:
     """Call an op's kernel as the executor would; slot -> value."""
     definition = kernels.find(type)
@@ -124,7 +125,7 @@ def run_op(
         "lod": dict(lod or {}),
         "counts": {s.name: (counts or {}).get(s.name, 1) for s in definition.outs},
         "names": {k: _names(k, v) for k, v in inputs.items()},
-        "out": None,
+        "out": out,
     }
     given = {k: extra[k] if k in extra else every.get(k) for k in definition.keywords}
     assert definition.run is not None, f"{type} has no kernel"

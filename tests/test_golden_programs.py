@@ -19,7 +19,8 @@ def _load(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(
         f"golden_{name}", GOLDEN / f"{name}.py"
     )
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -27,11 +28,37 @@ def _load(name: str) -> Any:
 
 programs, dump, compare = _load("programs"), _load("dump"), _load("compare")
 NAMES = (
-    "fc_regression mlp_softmax lenet_bn slice_shapes emb_dense emb_sparse emb_dist_v2 "
-    "emb_v2 ctr_dnn word2vec seq_pool shared_param frozen_param dropout_net "
-    "lr_exponential_adagrad lr_noam_adam reg_global_l2 reg_per_param clip_value "
-    "clip_norm clip_global_norm clip_by_optimizer clip_by_optimizer_sliced"
-).split()
+    "fc_regression",
+    "mlp_softmax",
+    "lenet_bn",
+    "slice_shapes",
+    "emb_dense",
+    "emb_sparse",
+    "emb_dist_v2",
+    "emb_v2",
+    "ctr_dnn",
+    "word2vec",
+    "seq_pool",
+    "shared_param",
+    "frozen_param",
+    "dropout_net",
+    "lr_exponential_adagrad",
+    "lr_noam_adam",
+    "lr_polynomial_decayed_adagrad",
+    "reg_global_l2",
+    "reg_per_param",
+    "clip_value",
+    "clip_norm",
+    "clip_global_norm",
+    "clip_by_optimizer",
+    "clip_by_optimizer_sliced",
+    "opt_adamax",
+    "opt_adadelta",
+    "opt_rmsprop",
+    "opt_ftrl",
+    "opt_lamb",
+    "opt_lars",
+)
 
 
 @pytest.fixture(scope="module")

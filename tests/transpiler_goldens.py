@@ -20,6 +20,9 @@ FOLDER = Path(__file__).parent / "golden" / "transpiler"
 CLIPPED = ("clip_value", "clip_norm", "clip_global_norm")
 
 
+EXCEPTIONS = json.loads((FOLDER / "exceptions.json").read_text())
+
+
 @functools.cache
 def _archive() -> zipfile.ZipFile:
     return zipfile.ZipFile(FOLDER / "out.zip")
@@ -92,6 +95,14 @@ def _order_parameters(startup: Program) -> None:
     block = startup.global_block()
     made = [n for op in reversed(block.ops) for n in op.output_arg_names]
     block.vars = {n: block.vars[n] for n in dict.fromkeys([*made, *block.vars])}
+
+
+def loaded(result: dict[str, Any]) -> dict[str, dict[str, Program]]:
+    """The programs of a golden."""
+    return {
+        role: {kind: load(facts) for kind, facts in both.items()}
+        for role, both in result["roles"].items()
+    }
 
 
 def engine(main: Program, startup: Program) -> types.SimpleNamespace:

@@ -20,6 +20,7 @@ from .geo_sgd_transpiler import GeoSgdTranspiler
 from .memory_optimization_transpiler import memory_optimize, release_memory
 from .plan import Sharded, ShardPlan, Slice, make_plan
 from .ps_dispatcher import HashName, PSDispatcher, RoundRobin
+from .verify import VerificationError, verify
 
 __all__ = [
     "DistributeTranspiler",
@@ -36,6 +37,7 @@ __all__ = [
     "Sharded",
     "Slice",
     "TranspileError",
+    "VerificationError",
     "collective",
     "distribute_transpiler",
     "geo_sgd_transpiler",
@@ -43,4 +45,5 @@ __all__ = [
     "memory_optimize",
     "ps_dispatcher",
     "release_memory",
+    "verify",
 ]

@@ -23,6 +23,7 @@ from fluidx.ir import Block, Operator, OpRole, Parameter, Program, Variable
 from fluidx.ir.roles import ROLE, ROLE_VAR
 from fluidx.kernels import OpSpec
 
+from .recompute import needed_again, segments
 from .tape import Callback, Tape, block_rule, differentiable
 
 __all__ = ["append_backward", "gradients", "calc_gradient", "block_rule"]
@@ -92,7 +93,9 @@ def append_backward(
     parameter_list: the parameters to return (default: all trainable ones).
     no_grad_set: variables through which no gradient flows, besides those with
     ``stop_gradient``. callbacks: called as fn(block=, context=) behind every added
-    op; context maps a gradient's name to its variable's. Returns (parameter,
+    op; context maps a gradient's name to its variable's. checkpoints: variables whose
+    values are kept for the backward pass; what lies between them is computed again
+    there, which saves memory (Chen et al., 2016). Returns (parameter,
     gradient) pairs, without the parameters that the loss does not depend on.
     Mirrors ``fluid.backward.append_backward``.
     """
@@ -105,15 +108,14 @@ def append_backward(
             f"append_backward: loss {loss.name} must have one element, its shape is "
             f"{list(loss.shape)}; take layers.mean of it"
         )
-    if checkpoints:
-        raise NotImplementedError("append_backward: checkpoints are not supported yet")
     block = loss.block
     no_grad = _no_grad_names(block.program, no_grad_set)
     tape = _new_tape(block, no_grad)
     ones = {"shape": [1], "dtype": int(loss.dtype), "value": 1.0, "force_cpu": False}
     seed = OpSpec("fill_constant", {}, {"Out": []}, ones)
     tape.seed(loss, [seed], int(OpRole.Backward | OpRole.Loss))
-    _walk(tape, {loss.name}, set())
+    held = [_name(v, "checkpoints") for v in checkpoints or ()]
+    _walk(tape, {loss.name}, set(), held)
     maker = _last_writer(block, loss.name)
     if maker is not None:
         maker._set_attr(ROLE, maker.role | int(OpRole.Loss))
@@ -134,16 +136,21 @@ def _new_tape(block: Block, no_grad: frozenset[str]) -> Tape:
     return Tape(block, no_grad, block.program._appending_grad_times)
 
 
-def _walk(tape: Tape, targets: set[str], inputs: set[str]) -> None:
+def _walk(
+    tape: Tape, targets: set[str], inputs: set[str], checkpoints: Sequence[str] = ()
+) -> None:
     ops = tape.block.ops
     makers = (not targets.isdisjoint(op.output_arg_names) for op in reversed(ops))
     behind = next((i for i, makes in enumerate(makers) if makes), len(ops))
     ops = ops[: len(ops) - behind]
     path = _path(ops, targets, inputs, tape.no_grad)
-    for op in reversed(ops):
-        if id(op) in path:
-            tape.differentiate(op)
-        tape.close(op)
+    for segment, again in segments(ops, checkpoints):
+        at, read = len(tape.drafts), set()
+        for op in reversed(segment):
+            if id(op) in path:
+                read |= tape.differentiate(op, again)
+            tape.close(op)
+        tape.replay(needed_again(segment, again, read), again, at)
     tape.finish()
 
 

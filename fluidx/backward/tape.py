@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,11 +113,41 @@ class Tape:
 
     # ------------------------------------------------ ops
 
-    def differentiate(self, op: Operator) -> None:
-        """Add the gradient ops of a forward op."""
+    def differentiate(
+        self, op: Operator, again: Mapping[str, str] | None = None
+    ) -> set[str]:
+        """Add the gradient ops of a forward op; returns the values that they read.
+
+        again: variables that are computed anew for the backward pass, and the names
+        under which that happens.
+        """
         own = {*op.input_arg_names, *op.output_arg_names}
+        read: set[str] = set()
         for spec in self._specs(op):
-            self._add(spec, own, op)
+            made = self._add(spec, own, op)
+            if made is None:
+                continue
+            for args in made.inputs.values():
+                read.update(n for n in args if n in own)
+                if again:
+                    args[:] = [again.get(n, n) if n in own else n for n in args]
+        return read
+
+    def replay(
+        self, ops: Sequence[Operator], again: Mapping[str, str], at: int
+    ) -> None:
+        """Add forward ops once more, in front of draft `at`."""
+        self.var_of.update((new, old) for old, new in again.items())
+        made = []
+        for op in ops:
+            ins, outs = (
+                {k: [again.get(n, n) for n in v] for k, v in slots.items()}
+                for slots in (op.inputs, op.outputs)
+            )
+            scope = str(op.attrs.get(NAMESCOPE, "/"))
+            spec = OpSpec(op.type, ins, outs, dict(op.attrs))
+            made.append(_Draft(spec, scope=scope, where=op.where))
+        self.drafts[at:at] = made
 
     def close(self, op: Operator) -> None:
         """Behind an op that overwrites variables, earlier values are meant."""
@@ -139,11 +169,11 @@ class Tape:
         specs: Sequence[OpSpec] = op.definition.grad_specs(context)
         return specs
 
-    def _add(self, spec: OpSpec, own: set[str], op: Operator) -> None:
+    def _add(self, spec: OpSpec, own: set[str], op: Operator) -> OpSpec | None:
         outputs = {k: [self._out(n) for n in v] for k, v in spec.outputs.items()}
         outputs = {k: v for k, v in outputs.items() if any(n != EMPTY for n in v)}
         if not outputs:
-            return
+            return None
         inputs = {k: list(v) for k, v in spec.inputs.items()}
         arriving = []
         for args in inputs.values():
@@ -154,7 +184,7 @@ class Tape:
                     arriving.append((args, i))
         grads = [args[i] for args, i in arriving]
         if grads and not any(self._is_made(g) for g in grads):
-            return
+            return None
         for grad in dict.fromkeys(grads):
             self._sum_up(grad)
         for grad in dict.fromkeys(grads):
@@ -171,6 +201,7 @@ class Tape:
                     self._redefine(grad, args, i)
                 elif grad != EMPTY:
                     self._define(grad, args, i)
+        return made
 
     def _out(self, grad: str) -> str:
         if grad == EMPTY or not grad.endswith(GRAD):

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any
 
 from fluidx import kernels
@@ -205,7 +206,9 @@ class Writer:
                 value = self._reusable(definition, op, index)
             else:
                 value = self.attribute(op.attrs.get(key, definition.defaults.get(key)))
-            shown.append(f"{key}={value}")
+            # an attribute may be called like a Python keyword (softshrink's lambda)
+            word = f"**{{{key!r}: {value}}}" if iskeyword(key) else f"{key}={value}"
+            shown.append(word)
         return shown
 
     def _wants(self, definition: OpDef, op: Operator) -> str:

@@ -89,7 +89,9 @@ class Plan:
         """
         runner = self._runner(ctx)
         try:
-            return runner(feed, lods, ctx)
+            # log(0) is -inf and 0/0 is NaN, silently, as on a GPU
+            with np.errstate(all="ignore"):
+                return runner(feed, lods, ctx)
         except EnforceNotMet:
             raise
         except Exception as error:

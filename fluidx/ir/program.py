@@ -259,6 +259,15 @@ class Program:
         """The program itself (``program.desc.serialize_to_string()`` works)."""
         return self
 
+    def graph(self, block: int = 0) -> Any:
+        """Which op of a block must run before which, as a networkx DiGraph.
+
+        See `fluidx.ir.views` for this and other views.
+        """
+        from .views import data_flow
+
+        return data_flow(self.blocks[block])
+
     def fingerprint(self) -> str:
         """64 hex digits, a pure function of the program's content.
 

@@ -19,6 +19,7 @@ What is checked, by `Problem.kind`:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -139,7 +140,9 @@ def _named(op: Operator) -> list[str]:
 
 def _doubles(op: Operator) -> list[str]:
     names = [n for n in op.output_arg_names if n != EMPTY]
-    return sorted({n for n in names if names.count(n) > 1}) if names else []
+    if len(set(names)) == len(names):
+        return []
+    return sorted(n for n, count in Counter(names).items() if count > 1)
 
 
 def _block_faults(op: Operator, facts: _Facts) -> Iterator[str]:

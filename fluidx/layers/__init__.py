@@ -8,9 +8,11 @@ from . import (
     control_flow,
     conv,
     conv_transpose,
+    distributions,
     elementwise,
     io,
     learning_rate_scheduler,
+    lookup,
     loss,
     loss_composed,
     manipulation,
@@ -21,6 +23,7 @@ from . import (
     norm,
     norm_others,
     ops,
+    picking,
     random,
     reduce,
     sequence_lod,
@@ -29,9 +32,11 @@ from . import (
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .conv_transpose import *  # noqa: F403
+from .distributions import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .io import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
+from .lookup import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .loss_composed import *  # noqa: F403
 from .manipulation import *  # noqa: F403
@@ -41,6 +46,7 @@ from .nn import *  # noqa: F403
 from .norm import *  # noqa: F403
 from .norm_others import *  # noqa: F403
 from .ops import *  # noqa: F403
+from .picking import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
@@ -53,9 +59,11 @@ for _module in (
     control_flow,
     conv,
     conv_transpose,
+    distributions,
     elementwise,
     io,
     learning_rate_scheduler,
+    lookup,
     loss,
     loss_composed,
     manipulation,
@@ -65,6 +73,7 @@ for _module in (
     norm,
     norm_others,
     ops,
+    picking,
     random,
     reduce,
     sequence_lod,

@@ -150,8 +150,8 @@ def autoincreased_step_counter(
 ) -> Variable:
     """An int64 counter of shape [1] that grows by `step` with every run.
 
-    It is `begin` in the first run. One name, one counter: the op that counts stands
-    once at the head of the program. Mirrors
+    It starts as `begin` - 1 and is counted up before anything else runs. One name, one
+    counter: the op that counts stands once at the head of the program. Mirrors
     ``fluid.layers.autoincreased_step_counter``.
     """
     name = "@STEP_COUNTER@" if counter_name is None else counter_name

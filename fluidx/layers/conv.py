@@ -28,10 +28,10 @@ def padding_attrs(
         kind = padding.upper()
         one_of(kind, arg, layer, ("SAME", "VALID"))
         return {"paddings": [0] * dims, "padding_algorithm": kind}
-    if isinstance(padding, (list, tuple)) and len(padding) == dims + 2:
-        if all(isinstance(p, (list, tuple)) for p in padding):
-            padding = _sides(padding, arg, layer, channel_last)
-    if isinstance(padding, (list, tuple)) and len(padding) == 2 * dims:
+    many = isinstance(padding, (list, tuple))
+    if many and all(isinstance(p, (list, tuple)) for p in padding):
+        padding = _sides(padding, arg, layer, channel_last, dims)
+    if many and len(padding) == 2 * dims:
         sides = int_list(padding, arg, layer)
         low, high = sides[::2], sides[1::2]
         given = low if low == high else sides
@@ -40,8 +40,14 @@ def padding_attrs(
     return {"paddings": given, "padding_algorithm": "EXPLICIT"}
 
 
-def _sides(padding: Any, arg: str, layer: str, channel_last: bool) -> list[int]:
+def _sides(
+    padding: Any, arg: str, layer: str, channel_last: bool, dims: int
+) -> list[int]:
     """Both sides of the spatial dimensions, from pairs for all dimensions."""
+    if len(padding) != dims + 2:
+        raise ValueError(
+            f"{layer}: {arg} has {len(padding)} pairs for {dims + 2} dimensions"
+        )
     outer = [0, len(padding) - 1] if channel_last else [0, 1]
     for dim in outer:
         if list(padding[dim]) != [0, 0]:
@@ -120,7 +126,9 @@ def conv2d(
             **padding_attrs(padding, "padding", "conv2d", last),
         },
     )
-    made = helper.append_bias_op(made, 3, 4) if last else helper.append_bias_op(made, 1, 2)
+    made = (
+        helper.append_bias_op(made, 3, 4) if last else helper.append_bias_op(made, 1, 2)
+    )
     return helper.append_activation(made)
 
 
@@ -192,7 +200,8 @@ def pool2d(
     size = pair(pool_size, "pool_size", "pool2d")
     if not global_pooling and any(s < 1 for s in size):
         raise ValueError(
-            f"pool2d: pool_size must be positive without global_pooling, got {pool_size!r}"
+            "pool2d: pool_size must be positive without global_pooling, got "
+            f"{pool_size!r}"
         )
     helper = LayerHelper("pool2d", name=name)
     made = helper.create_variable_for_type_inference(input.dtype)

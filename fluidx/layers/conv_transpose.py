@@ -75,7 +75,9 @@ def conv2d_transpose(
     )
     made = helper.create_variable_for_type_inference(input.dtype)
     helper.append_op(type, {"Input": input, "Filter": weight}, {"Output": made}, attrs)
-    made = helper.append_bias_op(made, 3, 4) if last else helper.append_bias_op(made, 1, 2)
+    made = (
+        helper.append_bias_op(made, 3, 4) if last else helper.append_bias_op(made, 1, 2)
+    )
     return helper.append_activation(made)
 
 

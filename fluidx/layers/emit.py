@@ -22,12 +22,14 @@ __all__ = [
     "check_variable",
     "check_variables",
     "emit",
+    "has_variable",
     "int_list",
     "is_integer",
     "is_number",
     "number_tensor",
     "one_of",
     "pair",
+    "plain_or_variable",
     "shape_tensors",
 ]
 
@@ -111,7 +113,9 @@ def check_dtype(
 def one_of(value: Any, arg: str, layer: str, allowed: Sequence[Any]) -> Any:
     """ValueError unless it is one of the allowed values."""
     if value not in allowed:
-        raise ValueError(f"{layer}: {arg} must be one of {list(allowed)}, got {value!r}")
+        raise ValueError(
+            f"{layer}: {arg} must be one of {list(allowed)}, got {value!r}"
+        )
     return value
 
 
@@ -179,3 +183,22 @@ def shape_tensors(
         else:
             made.append(number_tensor(helper, int(item), dtype))
     return made
+
+
+def plain_or_variable(values: Sequence[Any], arg: str, layer: str) -> list[int]:
+    """The integers of a list, -1 where it holds a Variable."""
+    plain = []
+    for item in values:
+        if isinstance(item, Variable):
+            plain.append(-1)
+        elif is_integer(item):
+            plain.append(int(item))
+        else:
+            raise TypeError(
+                f"{layer}: {arg} must be made of integers and Variables, got {item!r}"
+            )
+    return plain
+
+
+def has_variable(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, Variable) for v in values)

@@ -135,7 +135,8 @@ def _cut(var: Variable, axis: int, part: slice, step: int) -> _Cut:
         known = bound is None or is_integer(bound) or isinstance(bound, Variable)
         if not known:
             raise TypeError(
-                f"{var.name}[...]: a bound must be an integer or a Variable, got {bound!r}"
+                f"{var.name}[...]: a bound must be an integer or a Variable, got "
+                f"{bound!r}"
             )
     if step < 0:
         start, stop = _backward_bounds(var, axis, part)
@@ -211,9 +212,7 @@ def _strided(var: Variable, plain: list[_Cut], strided: list[_Cut]) -> Variable:
     """With steps: one strided_slice; dimensions that go are cut by a slice first."""
     drops = [c for c in plain if c.drop]
     made = _slice(var, drops) if drops else var
-    cuts = sorted(
-        [c for c in plain if not c.drop] + strided, key=lambda c: c.axis
-    )
+    cuts = sorted([c for c in plain if not c.drop] + strided, key=lambda c: c.axis)
     gone = [c.axis for c in drops]
     inputs: dict[str, Any] = {"Input": made}
     attrs: dict[str, Any] = {

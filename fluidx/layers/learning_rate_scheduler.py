@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fluidx.ir import Variable, default_main_program
+from fluidx.ir import default_main_program
 from fluidx.layers.control_flow import autoincreased_step_counter
 from fluidx.layers.elementwise import elementwise_min
 from fluidx.layers.ops import cos, exp, floor
@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 
-def _step(begin: int = 0) -> Variable:
-    """The counter as a float; the first step is number `begin`."""
+def _step(begin: int = 0) -> Any:
+    """The counter as a float Variable; the first step is number `begin`."""
     counter = autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1)
     return cast(counter, "float32")
 
@@ -100,8 +100,9 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
     Loshchilov and Hutter (2016). Mirrors ``fluid.layers.cosine_decay``.
     """
     with _guard():
-        epoch = floor(_step() / step_each_epoch)
-        return learning_rate * 0.5 * (cos(epoch * math.pi / epochs) + 1)
+        epoch: Any = floor(_step() / step_each_epoch)
+        wave: Any = cos(epoch * math.pi / epochs)
+        return learning_rate * 0.5 * (wave + 1)
 
 
 def polynomial_decay(
@@ -124,6 +125,6 @@ def polynomial_decay(
     with _guard():
         step = _step()
         limit = fill_constant([1], "float32", float(decay_steps))
-        step = elementwise_min(step, limit)
-        share = (1 - step / decay_steps) ** power
+        capped: Any = elementwise_min(step, limit)
+        share = (1 - capped / decay_steps) ** power
         return (learning_rate - end_learning_rate) * share + end_learning_rate

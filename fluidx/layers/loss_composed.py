@@ -7,10 +7,11 @@ from typing import Any
 from fluidx.ir import Variable
 from fluidx.layers.control_flow import equal
 from fluidx.layers.emit import FLOATS, check_dtype, check_variable
+from fluidx.layers.lookup import one_hot
 from fluidx.layers.loss import softmax_with_cross_entropy
 from fluidx.layers.manipulation import expand, reshape, transpose
 from fluidx.layers.math_op_patch import astype
-from fluidx.layers.nn import matmul, one_hot
+from fluidx.layers.nn import matmul
 from fluidx.layers.ops import square
 from fluidx.layers.reduce import reduce_mean, reduce_sum
 

@@ -1,4 +1,4 @@
-"""Shapes: reshaping, joining, cutting and picking."""
+"""Shapes: reshaping, joining and splitting."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from fluidx.layers.emit import (
     check_variable,
     check_variables,
     emit,
+    has_variable,
     int_list,
     is_integer,
+    plain_or_variable,
     shape_tensors,
 )
 
@@ -21,16 +23,11 @@ __all__ = [
     "concat",
     "expand",
     "flatten",
-    "gather",
     "reshape",
-    "reverse",
-    "scatter",
     "shape",
-    "slice",
     "split",
     "squeeze",
     "stack",
-    "strided_slice",
     "transpose",
     "unsqueeze",
     "unstack",
@@ -47,25 +44,6 @@ def _with_xshape(
     """One of the ops that also put out the shape they had."""
     dtype = inputs["X"].dtype
     return emit(type, inputs, attrs, layer=layer, name=name, extra={"XShape": dtype})
-
-
-def _plain_or_variable(values: Sequence[Any], arg: str, layer: str) -> list[int]:
-    """The integers of a list, -1 where it holds a Variable."""
-    plain = []
-    for item in values:
-        if isinstance(item, Variable):
-            plain.append(-1)
-        elif is_integer(item):
-            plain.append(int(item))
-        else:
-            raise TypeError(
-                f"{layer}: {arg} must be made of integers and Variables, got {item!r}"
-            )
-    return plain
-
-
-def _has_variable(values: Sequence[Any]) -> bool:
-    return any(isinstance(v, Variable) for v in values)
 
 
 def reshape(
@@ -86,7 +64,7 @@ def reshape(
 
     >>> import fluidx as fluid
     >>> x = fluid.data("reshape_in", [None, 4, 6])
-    >>> fluid.layers.reshape(x, [0, -1]).shape
+    >>> fluid.layers.reshape(x, [-1, 24]).shape
     (-1, 24)
     """
     check_variable(x, "x", "reshape")
@@ -99,9 +77,9 @@ def reshape(
     elif isinstance(shape, (list, tuple)):
         if not shape:
             raise ValueError("reshape: shape must not be empty")
-        attrs["shape"] = _plain_or_variable(shape, "shape", "reshape")
+        attrs["shape"] = plain_or_variable(shape, "shape", "reshape")
         _check_sizes(x, shape)
-        if _has_variable(shape):
+        if has_variable(shape):
             inputs["ShapeTensor"] = shape_tensors(helper, shape)
         elif isinstance(actual_shape, Variable):
             actual_shape.stop_gradient = True
@@ -168,7 +146,7 @@ def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
     if isinstance(axes, Variable):
         axes.stop_gradient = True
         inputs["AxesTensor"] = axes
-    elif isinstance(axes, (list, tuple)) and _has_variable(axes):
+    elif isinstance(axes, (list, tuple)) and has_variable(axes):
         inputs["AxesTensorList"] = shape_tensors(helper, axes)
     else:
         attrs["axes"] = int_list(axes, "axes", "unsqueeze")
@@ -203,14 +181,14 @@ def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
         expand_times.stop_gradient = True
         inputs["ExpandTimes"] = expand_times
     elif isinstance(expand_times, (list, tuple)):
-        plain = _plain_or_variable(expand_times, "expand_times", "expand")
+        plain = plain_or_variable(expand_times, "expand_times", "expand")
         for item, given in zip(plain, expand_times):
             if item < 1 and not isinstance(given, Variable):
                 raise ValueError(
                     f"expand: expand_times must be positive, got {expand_times!r}"
                 )
         attrs["expand_times"] = plain
-        if _has_variable(expand_times):
+        if has_variable(expand_times):
             inputs["expand_times_tensor"] = shape_tensors(helper, expand_times)
     else:
         raise TypeError(
@@ -275,15 +253,17 @@ def split(
     if is_integer(num_or_sections):
         count = int(num_or_sections)
         if count < 1 or (extent > 0 and extent % count):
-            raise ValueError(f"split: cannot cut size {extent} into {count} equal parts")
+            raise ValueError(
+                f"split: cannot cut size {extent} into {count} equal parts"
+            )
         attrs["num"] = count
     elif isinstance(num_or_sections, (list, tuple)):
         count = len(num_or_sections)
         attrs["num"] = 0
-        attrs["sections"] = _plain_or_variable(
+        attrs["sections"] = plain_or_variable(
             num_or_sections, "num_or_sections", "split"
         )
-        if _has_variable(num_or_sections):
+        if has_variable(num_or_sections):
             inputs["SectionsTensorList"] = shape_tensors(helper, num_or_sections)
     else:
         raise TypeError(
@@ -320,103 +300,6 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     made = [helper.create_variable_for_type_inference(x.dtype) for _ in range(num)]
     helper.append_op("unstack", {"X": x}, {"Y": made}, {"axis": axis, "num": num})
     return made
-
-
-def _bounds(
-    helper: LayerHelper,
-    inputs: dict[str, Any],
-    attrs: dict[str, Any],
-    key: str,
-    value: Any,
-) -> list[bool]:
-    """Put starts, ends or strides into a slice op; tells which are Variables."""
-    slot = key.capitalize()
-    if isinstance(value, Variable):
-        value.stop_gradient = True
-        inputs[f"{slot}Tensor"] = value
-        return [True] * len(attrs["axes"])
-    if not isinstance(value, (list, tuple)):
-        raise TypeError(
-            f"{helper.layer_type}: {key} must be a list or a Variable, got {value!r}"
-        )
-    attrs[key] = _plain_or_variable(value, key, helper.layer_type)
-    if len(value) != len(attrs["axes"]):
-        raise ValueError(
-            f"{helper.layer_type}: {len(attrs['axes'])} axes, but {len(value)} {key}"
-        )
-    if _has_variable(value):
-        inputs[f"{slot}TensorList"] = shape_tensors(helper, value)
-    return [isinstance(v, Variable) for v in value]
-
-
-def _slice(type: str, input: Variable, axes: Any, **bounds: Any) -> Variable:
-    check_variable(input, "input", type)
-    helper = LayerHelper(type)
-    inputs: dict[str, Any] = {"Input": input}
-    attrs: dict[str, Any] = {"axes": int_list(axes, "axes", type)}
-    unknown = [False] * len(attrs["axes"])
-    for key, value in bounds.items():
-        found = _bounds(helper, inputs, attrs, key, value)
-        unknown = [a or b for a, b in zip(unknown, found)]
-    attrs["infer_flags"] = [-1 if u else 1 for u in unknown]
-    made = helper.create_variable_for_type_inference(input.dtype)
-    helper.append_op(type, inputs, {"Out": made}, attrs)
-    return made
-
-
-def slice(input: Variable, axes: Sequence[int], starts: Any, ends: Any) -> Variable:
-    """input[start:end] along each of `axes`.
-
-    starts, ends: lists that may hold Variables, or int32 Variables; negative ones
-    count from the end, too large ones are cut. Mirrors ``fluid.layers.slice``.
-
-    >>> import fluidx as fluid
-    >>> x = fluid.data("slice_in", [None, 4, 6])
-    >>> fluid.layers.slice(x, axes=[1, 2], starts=[0, -3], ends=[2, 6]).shape
-    (-1, 2, 3)
-    """
-    return _slice("slice", input, axes, starts=starts, ends=ends)
-
-
-def strided_slice(
-    input: Variable, axes: Sequence[int], starts: Any, ends: Any, strides: Any
-) -> Variable:
-    """input[start:end:stride] along each of `axes`. ``layers.strided_slice``."""
-    return _slice(
-        "strided_slice", input, axes, starts=starts, ends=ends, strides=strides
-    )
-
-
-def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable:
-    """Rows of input by index (along dimension 0).
-
-    overwrite: where an index repeats, the gradient keeps one of its rows instead of
-    adding them. Mirrors ``fluid.layers.gather``.
-    """
-    return emit("gather", {"X": input, "Index": index}, {"overwrite": overwrite})
-
-
-def reverse(x: Variable, axis: Any) -> Variable:
-    """x with the order along `axis`, one or several, turned round.
-
-    Mirrors ``fluid.layers.reverse``.
-    """
-    return emit("reverse", {"X": x}, {"axis": int_list(axis, "axis", "reverse")})
-
-
-def scatter(
-    input: Variable,
-    index: Variable,
-    updates: Variable,
-    name: str | None = None,
-    overwrite: bool = True,
-) -> Variable:
-    """input with rows at `index` replaced by updates, or with their sum.
-
-    Mirrors ``fluid.layers.scatter``.
-    """
-    inputs = {"X": input, "Ids": index, "Updates": updates}
-    return emit("scatter", inputs, {"overwrite": overwrite}, name=name)
 
 
 def shape(input: Variable) -> Variable:

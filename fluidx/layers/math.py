@@ -85,7 +85,9 @@ def logsumexp(
     return _into(log(total, name), out)
 
 
-def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+def log1p(
+    x: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
     """log(1 + x), exact for small x. Mirrors ``fluid.layers.log1p``."""
     check_dtype(x, "x", "log1p", FLOATS)
     return emit("log1p", {"X": x}, name=name, out=out)

@@ -1,8 +1,8 @@
-"""Fully connected layers, look-ups, products, dropout, similarity."""
+"""Fully connected layers, products, softmax, dropout, similarity."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 from fluidx.ir import Variable, default_main_program
@@ -10,7 +10,6 @@ from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import (
     FLOATS,
-    INTEGERS,
     check_dtype,
     check_variable,
     check_variables,
@@ -25,14 +24,12 @@ __all__ = [
     "clip_by_norm",
     "cos_sim",
     "dropout",
-    "embedding",
     "fc",
     "l2_normalize",
     "label_smooth",
     "log_softmax",
     "matmul",
     "mul",
-    "one_hot",
     "scale",
     "softmax",
     "topk",
@@ -73,146 +70,35 @@ def fc(
         act=act,
         name=name,
     )
+    flat = num_flatten_dims
     products = []
     for var, attr in helper.iter_inputs_and_params():
-        flat = num_flatten_dims
-        if flat == -1:
+        if num_flatten_dims == -1:
             flat = len(var.shape) - 1
-        if not 0 < flat < max(len(var.shape), 2):
-            raise ValueError(
-                f"fc: num_flatten_dims {num_flatten_dims} does not go with input "
-                f"{var.name} of shape {list(var.shape)}"
-            )
-        rows = 1
-        for extent in var.shape[flat:]:
-            rows *= extent
-        weight = helper.create_parameter(attr, [rows, size], helper.input_dtype())
-        made = helper.create_variable_for_type_inference(var.dtype)
-        helper.append_op(
-            "mul",
-            {"X": var, "Y": weight},
-            {"Out": made},
-            {"x_num_col_dims": flat, "y_num_col_dims": 1},
-        )
-        products.append(made)
+        products.append(_product(helper, var, attr, flat, size))
     total = products[0]
     if len(products) > 1:
         total = helper.create_variable_for_type_inference(total.dtype)
         helper.append_op("sum", {"X": products}, {"Out": total})
-    dim_start = flat if num_flatten_dims == -1 else num_flatten_dims
-    return helper.append_activation(helper.append_bias_op(total, dim_start))
+    return helper.append_activation(helper.append_bias_op(total, flat))
 
 
-def lookup(
-    type: str,
-    input: Variable,
-    size: Sequence[int],
-    is_sparse: bool,
-    is_distributed: bool,
-    padding_idx: int | None,
-    param_attr: Any,
-    dtype: Any,
+def _product(
+    helper: LayerHelper, var: Variable, attr: Any, flat: int, size: int
 ) -> Variable:
-    """Both embedding layers: `type` is the op."""
-    check_dtype(input, "input", "embedding", (VarType.INT64,))
-    if not isinstance(size, (list, tuple)) or len(size) != 2:
-        raise ValueError(f"embedding: size must be [rows, width], got {size!r}")
-    helper = LayerHelper("embedding", param_attr=param_attr)
-    rows = int(size[0])
-    if padding_idx is None:
-        padding = -1
-    else:
-        if not -rows <= padding_idx < rows:
-            raise ValueError(
-                f"embedding: padding_idx must be in [-{rows}, {rows}), got {padding_idx}"
-            )
-        padding = padding_idx if padding_idx >= 0 else rows + padding_idx
-    table = helper.create_parameter(helper.param_attr, list(size), dtype)
-    made = helper.create_variable_for_type_inference(dtype)
-    helper.append_op(
-        type,
-        {"Ids": input, "W": table},
-        {"Out": made},
-        {
-            "is_sparse": bool(is_sparse),
-            "is_distributed": bool(is_distributed),
-            "remote_prefetch": bool(is_sparse and not is_distributed),
-            "padding_idx": padding,
-        },
-    )
+    """One input, its dimensions from `flat` on as columns, times a new weight."""
+    if not 0 < flat < max(len(var.shape), 2):
+        raise ValueError(
+            f"fc: num_flatten_dims {flat} does not go with input {var.name} of shape "
+            f"{list(var.shape)}"
+        )
+    columns = var.shape[flat:]
+    rows = -1 if any(s < 0 for s in columns) else math.prod(columns)
+    weight = helper.create_parameter(attr, [rows, size], helper.input_dtype())
+    made = helper.create_variable_for_type_inference(var.dtype)
+    attrs = {"x_num_col_dims": flat, "y_num_col_dims": 1}
+    helper.append_op("mul", {"X": var, "Y": weight}, {"Out": made}, attrs)
     return made
-
-
-def embedding(
-    input: Variable,
-    size: Sequence[int],
-    is_sparse: bool = False,
-    is_distributed: bool = False,
-    padding_idx: int | None = None,
-    param_attr: Any = None,
-    dtype: Any = "float32",
-) -> Variable:
-    """Rows of a table, one for each id.
-
-    input: int64 ids whose last dimension is 1, which the result replaces by
-    size[1] (`fluid.embedding` appends it instead). size: [rows, width] of the table.
-    is_sparse: its gradient holds only the rows that were used; on a cluster only
-    these travel. padding_idx: rows of this id come out as zeros. Mirrors
-    ``fluid.layers.embedding``.
-
-    >>> import fluidx as fluid
-    >>> ids = fluid.data("emb_ids", [None, 1], "int64")
-    >>> fluid.layers.embedding(ids, [100, 8]).shape
-    (-1, 8)
-    """
-    check_variable(input, "input", "embedding")
-    if input.shape and input.shape[-1] not in (1, -1):
-        raise ValueError(
-            "layers.embedding: the last dimension of input must be 1, got "
-            f"{list(input.shape)}; fluid.embedding takes ids of any shape"
-        )
-    return lookup(
-        "lookup_table",
-        input,
-        size,
-        is_sparse,
-        is_distributed,
-        padding_idx,
-        param_attr,
-        dtype,
-    )
-
-
-def one_hot_op(
-    type: str, input: Variable, depth: Any, allow_out_of_range: bool, stop: bool
-) -> Variable:
-    """Both one_hot layers: `type` is the op."""
-    check_dtype(input, "input", "one_hot", INTEGERS)
-    attrs: dict[str, Any] = {
-        "allow_out_of_range": allow_out_of_range,
-        "dtype": int(VarType.FP32),
-    }
-    inputs = {"X": input}
-    if isinstance(depth, Variable):
-        depth.stop_gradient = True
-        inputs["depth_tensor"] = depth
-    elif is_integer(depth) and depth > 0:
-        attrs["depth"] = int(depth)
-    else:
-        raise ValueError(
-            f"one_hot: depth must be a positive integer or a Variable, got {depth!r}"
-        )
-    return emit(type, inputs, attrs, dtype="float32", stop_gradient=stop)
-
-
-def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Variable:
-    """A row of zeros with a one at each id.
-
-    input: integers with last dimension 1, which the result replaces by `depth`
-    (`fluid.one_hot` appends it instead). allow_out_of_range: ids outside give zeros
-    instead of an error. Returns float32. Mirrors ``fluid.layers.one_hot``.
-    """
-    return one_hot_op("one_hot", input, depth, allow_out_of_range, True)
 
 
 def mul(
@@ -310,7 +196,9 @@ def dropout(
     """
     check_dtype(x, "x", "dropout", FLOATS)
     if not is_number(dropout_prob) or not 0 <= dropout_prob <= 1:
-        raise ValueError(f"dropout: dropout_prob must be in [0, 1], got {dropout_prob!r}")
+        raise ValueError(
+            f"dropout: dropout_prob must be in [0, 1], got {dropout_prob!r}"
+        )
     known = ("downgrade_in_infer", "upscale_in_train")
     one_of(dropout_implementation, "dropout_implementation", "dropout", known)
     if not seed and default_main_program().random_seed:

@@ -69,7 +69,9 @@ def batch_norm(
     mean = _moving(helper, moving_mean_name, 0.0, channels, dtype, average)
     variance = _moving(helper, moving_variance_name, 1.0, channels, dtype, average)
     saved_mean = helper.create_variable_for_type_inference(dtype, stop_gradient=True)
-    saved_variance = helper.create_variable_for_type_inference(dtype, stop_gradient=True)
+    saved_variance = helper.create_variable_for_type_inference(
+        dtype, stop_gradient=True
+    )
     made = input if in_place else helper.create_variable_for_type_inference(input.dtype)
     inputs = {"X": input, "Scale": scale, "Bias": bias}
     inputs.update(Mean=mean, Variance=variance)
@@ -158,7 +160,9 @@ def layer_norm(
             helper.bias_attr, size, input.dtype, is_bias=True
         )
     mean = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True)
-    variance = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True)
+    variance = helper.create_variable_for_type_inference(
+        input.dtype, stop_gradient=True
+    )
     made = helper.create_variable_for_type_inference(input.dtype)
     helper.append_op(
         "layer_norm",

@@ -62,7 +62,8 @@ def group_norm(
     """Normalises groups of channels of each sample, then scales and shifts channels.
 
     input: [N, C, H, W], or [N, H, W, C]; groups divides C. The scale exists only with a
-    param_attr, the shift only with a bias_attr. Wu and He (2018). Mirrors ``fluid.layers.group_norm``.
+    param_attr, the shift only with a bias_attr. Wu and He (2018).
+    Mirrors ``fluid.layers.group_norm``.
     """
     check_dtype(input, "input", "group_norm", FLOATS)
     one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))

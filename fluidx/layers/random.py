@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fluidx.ir import Variable
 from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
-from fluidx.layers.emit import emit, int_list, one_of, shape_tensors
+from fluidx.layers.emit import (
+    emit,
+    has_variable,
+    int_list,
+    one_of,
+    plain_or_variable,
+    shape_tensors,
+)
+from fluidx.layers.tensor import size_tensor
 
 __all__ = [
     "gaussian_random",
@@ -18,6 +26,46 @@ __all__ = [
 ]
 
 _KINDS = (VarType.FP32, VarType.FP64)
+
+
+def _drawn(
+    type: str,
+    shape: Any,
+    dtype: Any,
+    attrs: dict[str, Any],
+    sizes: Callable[[LayerHelper, Any], list[Variable]],
+) -> Variable:
+    """A random op whose shape is a list that may hold Variables, or a Variable.
+
+    sizes: makes tensors of such a list; the reference has two ways to.
+    """
+    kind = one_of(as_dtype(dtype), "dtype", type, _KINDS)
+    helper = LayerHelper(type)
+    attrs = {**attrs, "dtype": int(kind)}
+    inputs: dict[str, Any] = {}
+    if isinstance(shape, Variable):
+        shape.stop_gradient = True
+        inputs["ShapeTensor"] = shape
+    elif isinstance(shape, (list, tuple)) and shape:
+        attrs["shape"] = plain_or_variable(shape, "shape", type)
+        if has_variable(shape):
+            inputs["ShapeTensorList"] = sizes(helper, shape)
+    else:
+        raise TypeError(
+            f"{type}: shape must be a list that is not empty or a Variable, got "
+            f"{shape!r}"
+        )
+    made = helper.create_variable_for_type_inference(kind)
+    helper.append_op(type, inputs, {"Out": made}, attrs)
+    return made
+
+
+def _long_sizes(helper: LayerHelper, shape: Any) -> list[Variable]:
+    return shape_tensors(helper, shape, "int64")
+
+
+def _filled_sizes(helper: LayerHelper, shape: Any) -> list[Variable]:
+    return [size_tensor(size) for size in shape]
 
 
 def uniform_random(
@@ -35,47 +83,23 @@ def uniform_random(
     >>> fluid.layers.uniform_random([2, 3]).shape
     (2, 3)
     """
-    kind = one_of(as_dtype(dtype), "dtype", "uniform_random", _KINDS)
-    helper = LayerHelper("uniform_random")
-    attrs: dict[str, Any] = {
-        "min": float(min),
-        "max": float(max),
-        "seed": seed,
-        "dtype": int(kind),
-    }
-    inputs: dict[str, Any] = {}
-    if isinstance(shape, Variable):
-        inputs["ShapeTensor"] = shape
-    elif isinstance(shape, (list, tuple)) and shape:
-        attrs["shape"] = [-1 if isinstance(s, Variable) else int(s) for s in shape]
-        if any(isinstance(s, Variable) for s in shape):
-            inputs["ShapeTensorList"] = shape_tensors(helper, shape, "int64")
-    else:
-        raise TypeError(
-            f"uniform_random: shape must be a list or a Variable, got {shape!r}"
-        )
-    made = helper.create_variable_for_type_inference(kind)
-    helper.append_op("uniform_random", inputs, {"Out": made}, attrs)
-    return made
+    attrs = {"min": float(min), "max": float(max), "seed": seed}
+    return _drawn("uniform_random", shape, dtype, attrs, _long_sizes)
 
 
 def gaussian_random(
-    shape: Sequence[int],
+    shape: Any,
     mean: float = 0.0,
     std: float = 1.0,
     seed: int = 0,
     dtype: Any = "float32",
 ) -> Variable:
-    """Gaussian numbers. Mirrors ``fluid.layers.gaussian_random``."""
-    kind = one_of(as_dtype(dtype), "dtype", "gaussian_random", _KINDS)
-    attrs = {
-        "shape": int_list(shape, "shape", "gaussian_random"),
-        "mean": float(mean),
-        "std": float(std),
-        "seed": seed,
-        "dtype": int(kind),
-    }
-    return emit("gaussian_random", {}, attrs, dtype=kind)
+    """Gaussian numbers. Mirrors ``fluid.layers.gaussian_random``.
+
+    shape: a list that may hold Variables, or an integer Variable.
+    """
+    attrs = {"mean": float(mean), "std": float(std), "seed": seed}
+    return _drawn("gaussian_random", shape, dtype, attrs, _filled_sizes)
 
 
 def _like(

@@ -122,16 +122,12 @@ def sums(input: Any, out: Variable | None = None) -> Variable:
 
 def argmax(x: Variable, axis: int = 0) -> Variable:
     """Where along `axis` the maximum is (int64). Mirrors ``fluid.layers.argmax``."""
-    return emit(
-        "arg_max", {"X": x}, {"axis": axis}, dtype="int64", stop_gradient=True
-    )
+    return emit("arg_max", {"X": x}, {"axis": axis}, dtype="int64", stop_gradient=True)
 
 
 def argmin(x: Variable, axis: int = 0) -> Variable:
     """Where along `axis` the minimum is (int64). Mirrors ``fluid.layers.argmin``."""
-    return emit(
-        "arg_min", {"X": x}, {"axis": axis}, dtype="int64", stop_gradient=True
-    )
+    return emit("arg_min", {"X": x}, {"axis": axis}, dtype="int64", stop_gradient=True)
 
 
 def argsort(

@@ -16,7 +16,6 @@ from fluidx.layers.emit import (
     check_variable,
     emit,
     int_list,
-    is_integer,
     is_number,
 )
 from fluidx.param_attr import ParamAttr
@@ -169,7 +168,7 @@ def fill_constant(
     elif isinstance(shape, (list, tuple)):
         attrs["shape"] = [-1 if isinstance(s, Variable) else int(s) for s in shape]
         if any(isinstance(s, Variable) for s in shape):
-            inputs["ShapeTensorList"] = [_size_tensor(s) for s in shape]
+            inputs["ShapeTensorList"] = [size_tensor(s) for s in shape]
     else:
         raise TypeError(
             f"fill_constant: shape must be a list or a Variable, got {shape!r}"
@@ -181,7 +180,7 @@ def fill_constant(
     return out  # type: ignore[no-any-return]
 
 
-def _size_tensor(size: Any) -> Variable:
+def size_tensor(size: Any) -> Variable:
     """One size as an int32 tensor of shape [1]."""
     if not isinstance(size, Variable):
         return fill_constant([1], "int32", size, force_cpu=True)

@@ -41,9 +41,7 @@ class _Norm:
         self.block.append_op(type, {"X": x}, {"Out": out}, attrs)
         return out
 
-    def length(
-        self, x: Variable, dim: int | None, out: Variable | None
-    ) -> Variable:
+    def length(self, x: Variable, dim: int | None, out: Variable | None) -> Variable:
         """Euclidean length of x, or of its slices along `dim`, into `out`."""
         if dim is None:
             return self._root_of_squares(x, {"dim": [0], "reduce_all": True}, out)

@@ -8,6 +8,7 @@ from .adaptive import (
     FtrlOptimizer,
     RMSPropOptimizer,
 )
+from .averaging import ExponentialMovingAverage, ModelAverage
 from .base import Optimizer
 from .momentum import (
     DGCMomentumOptimizer,
@@ -16,6 +17,7 @@ from .momentum import (
     SGDOptimizer,
 )
 from .private import DpsgdOptimizer
+from .wrappers import LookaheadOptimizer, RecomputeOptimizer
 
 SGD = SGDOptimizer
 Momentum = MomentumOptimizer
@@ -27,8 +29,8 @@ RMSProp = RMSPropOptimizer
 Ftrl = FtrlOptimizer
 Adam = AdamOptimizer
 Adamax = AdamaxOptimizer
-Lamb = LambOptimizer
 Dpsgd = DpsgdOptimizer
+Lamb = LambOptimizer
 
 __all__ = [
     "SGD",
@@ -45,16 +47,20 @@ __all__ = [
     "DecayedAdagradOptimizer",
     "Dpsgd",
     "DpsgdOptimizer",
+    "ExponentialMovingAverage",
     "Ftrl",
     "FtrlOptimizer",
     "Lamb",
     "LambOptimizer",
     "LarsMomentum",
     "LarsMomentumOptimizer",
+    "LookaheadOptimizer",
+    "ModelAverage",
     "Momentum",
     "MomentumOptimizer",
     "Optimizer",
     "RMSProp",
     "RMSPropOptimizer",
+    "RecomputeOptimizer",
     "SGDOptimizer",
 ]

@@ -287,13 +287,17 @@ class Optimizer:
         wanted = list(parameter_list) if parameter_list else self._parameter_list
         startup = startup_program or default_startup_program()
         program = loss.block.program
-        frozen = [p for p in program.all_parameters() if not p.trainable]
-        if no_grad_set is None:
-            no_grad_set = []
-        if isinstance(no_grad_set, (set, frozenset, list, tuple)):
-            no_grad_set = [*no_grad_set, *frozen]
+        cut = self._without_frozen(program, no_grad_set)
         with program_guard(program, startup):
-            return list(append_backward(loss, wanted, no_grad_set, callbacks))
+            return list(append_backward(loss, wanted, cut, callbacks))
+
+    @staticmethod
+    def _without_frozen(program: Program, no_grad_set: Any) -> Any:
+        """no_grad_set and all parameters that are not trainable."""
+        given = [] if no_grad_set is None else no_grad_set
+        if not isinstance(given, (set, frozenset, list, tuple)):
+            return given  # append_backward says what is wrong
+        return [*given, *(p for p in program.all_parameters() if not p.trainable)]
 
     def apply_gradients(self, params_grads: Pairs) -> list[Operator]:
         """Append clipping, weight decay and updates; returns the update ops."""

@@ -115,3 +115,19 @@ def test_an_update_out_of_place_leaves_the_old_parameter(optimizer):
     fluid.Executor().run(main)
     assert scope.find_var("p").value.tolist() == [0.5, 0.5]
     assert not np.array_equal(scope.find_var("p_out").value, [0.5, 0.5])
+
+
+def test_an_attribute_named_like_a_keyword():
+    x = fluid.data("x", [None, 3])
+    y = fluid.layers.softshrink(x, alpha=1.0)
+    feed = {"x": np.array([[-3.0, 0.5, 2.0]], "float32")}
+    (got,) = fluid.Executor().run(feed=feed, fetch_list=[y])
+    assert got.tolist() == [[-2.0, 0.0, 1.0]]
+
+
+def test_infinities_come_silently():
+    x = fluid.data("x", [None, 2])
+    y = fluid.layers.log(x)
+    feed = {"x": np.zeros((1, 2), "float32")}
+    (got,) = fluid.Executor().run(feed=feed, fetch_list=[y])
+    assert got.tolist() == [[-np.inf, -np.inf]]

@@ -253,16 +253,16 @@ def test_damaged_bytes_give_build_errors_only():
     r = random.Random(0)
     whole = [kinds(), network("fc_regression")]
     refused = 0
-    for i in range(3000):
+    for i in range(2000):
         try:
-            program = Program.parse_from_string(damaged(whole[i % 8 == 0], r))
+            program = Program.parse_from_string(damaged(whole[i % 20 == 0], r))
         except BuildError:
             refused += 1
             continue
         # what is read can be written and read again
         data = program.serialize_to_string()
         assert Program.parse_from_string(data).serialize_to_string() == data
-    assert refused > 1500
+    assert refused > 1000
 
 
 def test_truncated_bytes_give_build_errors():
@@ -273,7 +273,7 @@ def test_truncated_bytes_give_build_errors():
         if size == whole:
             assert Program.parse_from_string(data[:size])._desc_version is None
             continue
-        with pytest.raises(BuildError, match="^saved program: "):
+        with pytest.raises(BuildError, match=r"^saved program: "):
             Program.parse_from_string(data[:size])
 
 

@@ -58,7 +58,7 @@ def test_long_ops_go_over_several_lines():
     assert program.fingerprint() == Program.from_text("\n".join(lines)).fingerprint()
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [*names("local/"), *names()[::4]])
 def test_goldens_read_back(name):
     for _, dumped in dumps(name):
         program = load(dumped)
@@ -169,7 +169,7 @@ def test_damaged_text_gives_build_errors_only():
     text = load(dict(dumps("local/while_net"))["main"]).to_text()
     r = random.Random(0)
     refused = 0
-    for _ in range(400):
+    for _ in range(200):
         at = r.randrange(len(text))
         cut = text[:at] + r.choice(["", '"', "{", "]", ":", "x", "\n", "9", "é"])
         cut += text[at + r.randrange(3) :]
@@ -177,7 +177,7 @@ def test_damaged_text_gives_build_errors_only():
             Program.from_text(cut)
         except BuildError:
             refused += 1
-    assert refused > 200
+    assert refused > 100
 
 
 def test_labels_of_roles():

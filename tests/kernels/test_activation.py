@@ -149,3 +149,14 @@ def test_out_is_used_only_where_it_fits():
         np.testing.assert_array_equal(got, [0, 2])
     assert kernel(np, x, out=x) is x
     np.testing.assert_array_equal(x, [0, 2])
+
+
+@pytest.mark.parametrize("shape", [(5,), (2000,), (128, 200), (40, 1000), (90000,)])
+def test_relu_of_all_sizes(shape):
+    x = normal(*shape).astype(np.float32)
+    x.reshape(-1)[:3] = np.nan, -np.inf, np.inf
+    got = run_op("relu", {"X": x}, {})["Out"]
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got, np.maximum(x, 0))
+    turned = run_op("relu", {"X": x.T}, {})["Out"]
+    np.testing.assert_array_equal(turned, got.T)

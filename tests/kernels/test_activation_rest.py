@@ -18,9 +18,7 @@ def selu(x, scale, alpha):
 
 CASES = [
     OpCase("erf", {"X": SPREAD}, {}, lambda x, a: {"Out": ERF(x["X"])}),
-    OpCase(
-        "selu", {"X": SPREAD}, {}, lambda x, a: {"Out": selu(x["X"], SCALE, ALPHA)}
-    ),
+    OpCase("selu", {"X": SPREAD}, {}, lambda x, a: {"Out": selu(x["X"], SCALE, ALPHA)}),
     OpCase(
         "selu",
         {"X": SPREAD},

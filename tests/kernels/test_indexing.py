@@ -157,6 +157,19 @@ def test_top_k_takes_k_from_a_tensor() -> None:
         run_op("top_k", {"X": TIES}, {"k": 9})
 
 
+@pytest.mark.parametrize("k", [2, 5, 8, 9])
+def test_top_k_of_many_with_ties(k: int) -> None:
+    """Short and long ways give what a stable sort gives."""
+    x = np.random.default_rng(0).integers(0, 9, (6, 100)).astype("f4")
+    x[0, 3:] = -np.inf
+    outs = run_op("top_k", {"X": x}, {"k": k})
+    wanted = np.argsort(-x, 1, kind="stable")[:, :k]
+    assert np.array_equal(outs["Indices"], wanted)
+    assert np.array_equal(outs["Out"], np.take_along_axis(x, wanted, 1))
+    whole = run_op("top_k", {"X": x[1:].astype("i8")}, {"k": k})
+    assert np.array_equal(whole["Indices"], wanted[1:])
+
+
 def test_infinities_do_not_hide_each_other_in_top_k() -> None:
     x = np.array([[-np.inf, 1.0, -np.inf]])
     assert run_op("top_k", {"X": x}, {"k": 3})["Indices"].tolist() == [[1, 0, 2]]

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from fluidx.kernels import EMPTY, GradContext, InferContext, Meta, SelectedRows, VarType
+from fluidx.kernels import (
+    EMPTY,
+    GradContext,
+    InferContext,
+    InferError,
+    Meta,
+    SelectedRows,
+    VarType,
+)
 from opcase import OpCase, integers, normal, run_op, suite
 from oracle_cases import oracle_suite
 
@@ -290,3 +298,19 @@ def test_cast_keeps_rows_and_wraps_integers():
     got = run_op("cast", {"X": ROWS}, {"in_dtype": 6, "out_dtype": 5})["Out"]
     assert got.value.dtype == np.float32
     assert got.rows is ROWS.rows
+
+
+@pytest.mark.parametrize("shape", [(1,), (20, 1), (65536,), (300, 300)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_mean_of_small_and_large(shape, dtype):
+    x = (normal(*shape) + 2).astype(dtype)
+    got = run_op("mean", {"X": x}, {})["Out"]
+    assert got.shape == (1,)
+    assert got.dtype == dtype
+    rtol = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}[dtype]
+    np.testing.assert_allclose(got[0], x.astype(float).mean(), rtol)
+
+
+def test_mean_of_integers_is_refused():
+    with pytest.raises(InferError, match=r"mean: takes floats, X is VarType\.INT64"):
+        infer("mean", [Meta((3,), VarType.INT64)])

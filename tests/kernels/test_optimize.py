@@ -14,7 +14,7 @@ from replay_oracle import FOLDER
 
 from fluidx import kernels
 
-RECORDED = json.loads((FOLDER / "optimizers.json").read_text())
+RECORDED = json.loads((FOLDER / "update_steps.json").read_text())
 RATE = np.array([0.1])
 PARAM, GRAD, STATE = normal(4, 3), normal(4, 3, seed=1), uniform(4, 3, seed=2)
 
@@ -257,6 +257,21 @@ def test_beta_tensors_replace_the_attributes() -> None:
     run_op("adam", {**given, **betas}, {})
     assert np.array_equal(plain["Param"], given["Param"])
     assert np.array_equal(plain["Beta1Pow"], given["Beta1Pow"])
+
+
+@pytest.mark.parametrize("height", [7, 5000])
+def test_merging_rows(height: int) -> None:
+    """Low and tall tables go different ways to the same result."""
+    rows = np.array([6, 2, 6, 0, 2, 6])
+    value = normal(6, 2, 2)
+    merged = SelectedRows(rows, value, height).merged()
+    assert merged.rows.tolist() == [0, 2, 6]
+    assert merged.height == height
+    wanted = [value[3], value[1] + value[4], value[0] + value[2] + value[5]]
+    np.testing.assert_allclose(merged.value, wanted, 1e-14)
+    single = SelectedRows(np.array([4, 1]), value[:2], height).merged()
+    assert single.rows.tolist() == [1, 4]
+    np.testing.assert_array_equal(single.value, value[1::-1])
 
 
 def test_mistakes_are_named() -> None:

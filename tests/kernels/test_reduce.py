@@ -119,6 +119,13 @@ def test_float32_sums_stay_float32_and_accurate():
         np.testing.assert_allclose(got, x.astype(float).sum(axis), 1e-4, 1e-4)
 
 
+def test_mean_of_float16_does_not_overflow():
+    x = np.full((40, 3000), 100, np.float16)
+    got = run_op("reduce_mean", {"X": x}, {"dim": [1]})["Out"]
+    assert got.dtype == np.float16
+    np.testing.assert_array_equal(got, np.full(40, 100))
+
+
 def test_bad_axis_is_named():
     definition = kernels.find("reduce_sum")
     context = InferContext(

@@ -93,13 +93,18 @@ def test_gradient_of_reverse_is_reverse() -> None:
 @pytest.mark.parametrize(
     ("attrs", "message"),
     [
-        ({"starts": [5], "ends": [5], "strides": [1]}, "5:5:1 leaves nothing of axis 0"),
+        (
+            {"starts": [5], "ends": [5], "strides": [1]},
+            "5:5:1 leaves nothing of axis 0",
+        ),
         ({"starts": [0], "ends": [5], "strides": [0]}, "the stride of axis 0 is 0"),
     ],
 )
 def test_inference_refuses(attrs: dict[str, Any], message: str) -> None:
     definition = kernels.find("strided_slice")
     given = {**definition.defaults, "axes": [0], **attrs}
-    context = InferContext("strided_slice", {"Input": [Meta((7, 6))]}, given, {"Out": 1})
+    context = InferContext(
+        "strided_slice", {"Input": [Meta((7, 6))]}, given, {"Out": 1}
+    )
     with pytest.raises(InferError, match=message):
         definition.infer(context)

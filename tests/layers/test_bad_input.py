@@ -11,9 +11,9 @@ import pytest
 from fluidx import input as fluid_input
 from fluidx import layers, nets
 from fluidx.initializer import (
+    MSRA,
     Bilinear,
     Constant,
-    MSRA,
     Normal,
     NumpyArrayInitializer,
     Uniform,
@@ -66,7 +66,9 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "fc: param_attr: .* got 3.5 of type float",
     ),
     "param_attr count": (
-        lambda: layers.fc([_x(None, 4), _x(None, 4, name="y")] * 2, 3, param_attr=["a"] * 3),
+        lambda: layers.fc(
+            [_x(None, 4), _x(None, 4, name="y")] * 2, 3, param_attr=["a"] * 3
+        ),
         ValueError,
         "fc: 4 inputs, but 3 param_attr",
     ),
@@ -87,7 +89,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "fc: name must be a string, got 7",
     ),
-    "data name": (lambda: data(3, [1]), TypeError, "data: name must be a string, got 3"),
+    "data name": (
+        lambda: data(3, [1]),
+        TypeError,
+        "data: name must be a string, got 3",
+    ),
     "data shape": (
         lambda: data("x", [1, "a"]),
         TypeError,
@@ -98,7 +104,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "layers.data: shape must be a list or a tuple, got 3",
     ),
-    "data dtype": (lambda: data("x", [1], "float31"), TypeError, "'float31' is not a dtype"),
+    "data dtype": (
+        lambda: data("x", [1], "float31"),
+        TypeError,
+        "'float31' is not a dtype",
+    ),
     "embedding ids": (
         lambda: layers.embedding(_x(None, 1), [10, 4]),
         TypeError,
@@ -301,7 +311,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "polynomial_decay: cycle=True needs conditional blocks",
     ),
-    "uniform": (lambda: Uniform(2.0, 1.0), ValueError, "Uniform: high 1.0 is below low 2"),
+    "uniform": (
+        lambda: Uniform(2.0, 1.0),
+        ValueError,
+        "Uniform: high 1.0 is below low 2",
+    ),
     "normal": (lambda: Normal(0.0, -1.0), ValueError, "scale must not be negative"),
     "constant": (
         lambda: Constant("a"),  # type: ignore[arg-type]

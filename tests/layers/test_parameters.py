@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fluidx.kernels import find
 
 from fluidx import layers
 from fluidx.initializer import Bilinear, Constant, Initializer, NumpyArrayInitializer
 from fluidx.input import data
 from fluidx.ir import default_main_program, default_startup_program
-from fluidx.kernels import find
 from fluidx.param_attr import ParamAttr
 from fluidx.regularizer import L2Decay
 
@@ -99,8 +99,10 @@ def test_bilinear_weights_enlarge_a_ramp_exactly(factor: int) -> None:
     wanted = {k: attrs[k] for k in op.keywords if k in attrs}
     if "wants" in op.keywords:
         wanted["wants"] = (True,)
-    big = op.run(np, ramp, weight, None, **wanted) if len(op.ins) > 2 else op.run(
-        np, ramp, weight, **wanted
+    big = (
+        op.run(np, ramp, weight, None, **wanted)
+        if len(op.ins) > 2
+        else op.run(np, ramp, weight, **wanted)
     )
     inner = big[0, 0, big.shape[2] // 2, factor:-factor]
     np.testing.assert_allclose(np.diff(inner), 1 / factor, rtol=1e-5)

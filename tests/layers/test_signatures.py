@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fluidx.kernels import VarType
 
 import fluidx.average
 import fluidx.initializer
@@ -17,7 +18,6 @@ import fluidx.metrics
 import fluidx.nets
 import fluidx.param_attr
 from fluidx import kernels
-from fluidx.kernels import VarType
 
 API = json.loads((Path(__file__).parents[1] / "golden" / "api.json").read_text())
 HOMES = {

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import transpiler_goldens as goldens
 from golden.transpiler import compare
 
 from fluidx.ir import Program
 
-EXCEPTIONS = json.loads((goldens.FOLDER / "exceptions.json").read_text())
 # the reference's programs run, or were never run; ours equal them
 EQUAL = [
-    p for p in goldens.pairs() if EXCEPTIONS.get(p, {}).get("kind") in (None, "doubtful")
+    p for p in goldens.pairs() if goldens.EXCEPTIONS.get(p, {}).get("kind") in (None, "doubtful")
 ]
 OWN = sorted(set(goldens.pairs()) - set(EQUAL) - {"emb_dist_two--pserver-sync-2"})
 

@@ -27,16 +27,22 @@ class Graph:
 
     def data(self, name, shape, dtype="float32", stop_gradient=True):
         return self.block.create_var(
-            name=name, shape=shape, dtype=dtype, stop_gradient=stop_gradient,
-            is_data=True)
+            name=name,
+            shape=shape,
+            dtype=dtype,
+            stop_gradient=stop_gradient,
+            is_data=True,
+        )
 
     def param(self, name, shape, trainable=True):
         return self.block.create_parameter(
-            name=name, shape=shape, dtype="float32", trainable=trainable)
+            name=name, shape=shape, dtype="float32", trainable=trainable
+        )
 
     def var(self, name, stop_gradient=False, dtype="float32"):
         return self.block.create_var(
-            name=name, dtype=dtype, stop_gradient=stop_gradient)
+            name=name, dtype=dtype, stop_gradient=stop_gradient
+        )
 
     def op(self, type, outputs, attrs=None, **inputs):
         """outputs: {slot: name(s)} or one name for Out. Returns the variables."""
@@ -45,11 +51,11 @@ class Graph:
         made = {}
         for slot, names in outputs.items():
             many = names if isinstance(names, list) else [names]
-            made[slot] = [
-                n if not isinstance(n, str) else self.var(n) for n in many]
+            made[slot] = [n if not isinstance(n, str) else self.var(n) for n in many]
         ins = {k: v if isinstance(v, list) else [v] for k, v in inputs.items()}
-        self.block.append_op(type=type, inputs=ins, outputs=made,
-                             attrs=dict(attrs or {}))
+        self.block.append_op(
+            type=type, inputs=ins, outputs=made, attrs=dict(attrs or {})
+        )
         flat = [v for vs in made.values() for v in vs]
         return flat[0] if len(flat) == 1 else flat
 
@@ -58,8 +64,9 @@ class Graph:
         block = self.block
         x = block.var(x) if block.has_var(x) else self.data(x, [4, 3])
         w = block.var(w) if block.has_var(w) else self.param(w, [3, width])
-        return self.op("mul", name, X=x, Y=w,
-                       attrs={"x_num_col_dims": 1, "y_num_col_dims": 1})
+        return self.op(
+            "mul", name, X=x, Y=w, attrs={"x_num_col_dims": 1, "y_num_col_dims": 1}
+        )
 
     def backward(self, loss, **kwargs):
         pairs = self.fluid.backward.append_backward(loss, **kwargs)
@@ -173,16 +180,18 @@ def stop_cuts_all(g):
 @case
 def split_one_unused(g):
     h = g.linear(width=6)
-    a, b = g.op("split", {"Out": ["a", "b"]},
-                {"num": 2, "axis": 1, "sections": []}, X=h)
+    a, b = g.op(
+        "split", {"Out": ["a", "b"]}, {"num": 2, "axis": 1, "sections": []}, X=h
+    )
     return g.backward(g.op("mean", "loss", X=g.op("relu", "c", X=a)))
 
 
 @case
 def split_last_unused_first_stopped(g):
     h = g.linear(width=6)
-    a, b, c = g.op("split", {"Out": ["a", "b", "c"]},
-                   {"num": 3, "axis": 1, "sections": []}, X=h)
+    a, b, c = g.op(
+        "split", {"Out": ["a", "b", "c"]}, {"num": 3, "axis": 1, "sections": []}, X=h
+    )
     a.stop_gradient = True
     return g.backward(g.op("mean", "loss", X=_add(g, "d", a, b)))
 
@@ -190,8 +199,9 @@ def split_last_unused_first_stopped(g):
 @case
 def split_all_stopped(g):
     h = g.linear(width=6)
-    a, b = g.op("split", {"Out": ["a", "b"]},
-                {"num": 2, "axis": 1, "sections": []}, X=h)
+    a, b = g.op(
+        "split", {"Out": ["a", "b"]}, {"num": 2, "axis": 1, "sections": []}, X=h
+    )
     a.stop_gradient = b.stop_gradient = True
     k = g.linear("k", w="w2", width=3)
     c = _add(g, "d", _add(g, "c", a, b), k)
@@ -201,8 +211,9 @@ def split_all_stopped(g):
 @case
 def split_unused_goes_elsewhere(g):
     h = g.linear(width=6)
-    a, b = g.op("split", {"Out": ["a", "b"]},
-                {"num": 2, "axis": 1, "sections": []}, X=h)
+    a, b = g.op(
+        "split", {"Out": ["a", "b"]}, {"num": 2, "axis": 1, "sections": []}, X=h
+    )
     g.op("relu", "other", X=b)
     return g.backward(g.op("mean", "loss", X=a))
 
@@ -210,9 +221,13 @@ def split_unused_goes_elsewhere(g):
 def _swce(g):
     h = g.linear()
     label = g.data("label", [4, 1], "int64")
-    return g.op("softmax_with_cross_entropy",
-                {"Softmax": "p", "Loss": "each"},
-                {"soft_label": False, "axis": -1}, Logits=h, Label=label)
+    return g.op(
+        "softmax_with_cross_entropy",
+        {"Softmax": "p", "Loss": "each"},
+        {"soft_label": False, "axis": -1},
+        Logits=h,
+        Label=label,
+    )
 
 
 @case
@@ -232,8 +247,7 @@ def both_outputs_used(g):
 @case
 def top_k_values(g):
     h = g.linear()
-    value, index = g.op("top_k", {"Out": "value", "Indices": "index"}, {"k": 2},
-                        X=h)
+    value, index = g.op("top_k", {"Out": "value", "Indices": "index"}, {"k": 2}, X=h)
     return g.backward(g.op("mean", "loss", X=value))
 
 
@@ -350,8 +364,15 @@ def sparse_table_twice(g):
     parts = []
     for i in range(2):
         ids = g.data("ids%d" % i, [6, 1], "int64")
-        parts.append(g.op("lookup_table", "e%d" % i,
-                          {"is_sparse": True, "padding_idx": -1}, Ids=ids, W=table))
+        parts.append(
+            g.op(
+                "lookup_table",
+                "e%d" % i,
+                {"is_sparse": True, "padding_idx": -1},
+                Ids=ids,
+                W=table,
+            )
+        )
     return g.backward(g.op("mean", "loss", X=_add(g, "c", *parts)))
 
 
@@ -359,8 +380,9 @@ def sparse_table_twice(g):
 def sparse_and_dense_use(g):
     table = g.param("table", [10, 4])
     ids = g.data("ids", [6, 1], "int64")
-    e = g.op("lookup_table", "e", {"is_sparse": True, "padding_idx": -1}, Ids=ids,
-             W=table)
+    e = g.op(
+        "lookup_table", "e", {"is_sparse": True, "padding_idx": -1}, Ids=ids, W=table
+    )
     a = g.op("mean", "a", X=e)
     b = g.op("mean", "b", X=g.op("square", "s", X=table))
     return g.backward(_add(g, "loss", a, b))
@@ -369,8 +391,7 @@ def sparse_and_dense_use(g):
 @case
 def reshape_with_shape_output(g):
     h = g.linear(width=6)
-    a, _ = g.op("reshape2", {"Out": "a", "XShape": "xshape"}, {"shape": [-1, 2]},
-                X=h)
+    a, _ = g.op("reshape2", {"Out": "a", "XShape": "xshape"}, {"shape": [-1, 2]}, X=h)
     return g.backward(g.op("mean", "loss", X=a))
 
 
@@ -393,8 +414,7 @@ def constants_beside_stopped(g):
 def through_op_without_gradient(g):
     h = g.linear()
     floor = g.op("sign", "sign", X=h)
-    top = g.op("one_hot", "hot", {"depth": 5},
-               X=g.data("ids", [4, 1], "int64"))
+    top = g.op("one_hot", "hot", {"depth": 5}, X=g.data("ids", [4, 1], "int64"))
     return g.backward(g.op("mean", "loss", X=_add(g, "c", floor, top)))
 
 
@@ -417,11 +437,17 @@ def unused_in_concat(g):
 @case
 def label_from_split(g):
     h = g.linear(width=6)
-    a, b = g.op("split", {"Out": ["a", "b"]},
-                {"num": 2, "axis": 1, "sections": []}, X=h)
+    a, b = g.op(
+        "split", {"Out": ["a", "b"]}, {"num": 2, "axis": 1, "sections": []}, X=h
+    )
     soft = g.op("softmax", "soft", {"axis": -1}, X=b)
-    p, each = g.op("softmax_with_cross_entropy", {"Softmax": "p", "Loss": "each"},
-                   {"soft_label": True, "axis": -1}, Logits=a, Label=soft)
+    p, each = g.op(
+        "softmax_with_cross_entropy",
+        {"Softmax": "p", "Loss": "each"},
+        {"soft_label": True, "axis": -1},
+        Logits=a,
+        Label=soft,
+    )
     return g.backward(g.op("mean", "loss", X=each))
 
 
@@ -430,8 +456,13 @@ def label_chain_from_parameter(g):
     h = g.linear()
     k = g.linear("k", w="w2")
     soft = g.op("softmax", "soft", {"axis": -1}, X=g.op("square", "k2", X=k))
-    p, each = g.op("softmax_with_cross_entropy", {"Softmax": "p", "Loss": "each"},
-                   {"soft_label": True, "axis": -1}, Logits=h, Label=soft)
+    p, each = g.op(
+        "softmax_with_cross_entropy",
+        {"Softmax": "p", "Loss": "each"},
+        {"soft_label": True, "axis": -1},
+        Logits=h,
+        Label=soft,
+    )
     return g.backward(g.op("mean", "loss", X=each))
 
 
@@ -496,8 +527,9 @@ def loss_is_parameter_mean(g):
 def integer_data_path(g):
     table = g.param("table", [10, 4])
     ids = g.data("ids", [6, 1], "int64", stop_gradient=False)
-    e = g.op("lookup_table", "e", {"is_sparse": False, "padding_idx": -1}, Ids=ids,
-             W=table)
+    e = g.op(
+        "lookup_table", "e", {"is_sparse": False, "padding_idx": -1}, Ids=ids, W=table
+    )
     return g.backward(g.op("mean", "loss", X=e))
 
 
@@ -518,8 +550,9 @@ def second_layer_only(g):
 @case
 def gradients_split_one_unused(g):
     h = g.linear(width=6)
-    a, b = g.op("split", {"Out": ["a", "b"]},
-                {"num": 2, "axis": 1, "sections": []}, X=h)
+    a, b = g.op(
+        "split", {"Out": ["a", "b"]}, {"num": 2, "axis": 1, "sections": []}, X=h
+    )
     return g.gradients([a], [h])
 
 
@@ -674,8 +707,13 @@ def record(fluid, name):
     for var in g.block.vars.values():
         if "@GRAD" in var.name:
             kind = str(var.type).split(".")[-1]
-            facts[var.name] = [list(var.shape), str(var.dtype).split(".")[-1],
-                               kind, bool(var.stop_gradient), bool(var.persistable)]
+            facts[var.name] = [
+                list(var.shape),
+                str(var.dtype).split(".")[-1],
+                kind,
+                bool(var.stop_gradient),
+                bool(var.persistable),
+            ]
     return {"result": result, "ops": ops, "vars": facts}
 
 
@@ -690,10 +728,13 @@ def main():
             found[name] = {"error": type(error).__name__}
             print(name, type(error).__name__)
     if not sys.argv[1:]:
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                            "backward_graphs.json")
-        lines = ['"%s": %s' % (k, json.dumps(v, sort_keys=True))
-                 for k, v in sorted(found.items())]
+        path = os.path.join(
+            os.path.dirname(os.path.abspath(__file__)), "backward_graphs.json"
+        )
+        lines = [
+            '"%s": %s' % (k, json.dumps(v, sort_keys=True))
+            for k, v in sorted(found.items())
+        ]
         with open(path, "w") as f:
             f.write("{\n" + ",\n".join(lines) + "\n}\n")
     else:
@@ -704,9 +745,15 @@ def main():
 def show(name, facts):
     print("#", name, facts.get("result"), facts.get("error", ""))
     for type_, ins, outs, role, roles in facts.get("ops", ()):
-        print("  ", type_, " ".join("%s=%s" % (k, ",".join(v)) for k, v in ins.items()),
-              "->", " ".join("%s=%s" % (k, ",".join(v)) for k, v in outs.items()),
-              role, roles)
+        print(
+            "  ",
+            type_,
+            " ".join("%s=%s" % (k, ",".join(v)) for k, v in ins.items()),
+            "->",
+            " ".join("%s=%s" % (k, ",".join(v)) for k, v in outs.items()),
+            role,
+            roles,
+        )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ with open(os.path.join(_PATH, "ops_spec.json")) as _file:
 
 def _plain(value):
     if isinstance(value, float):
-        return float("%.6g" % value)
+        return float(f"{value:.6g}")
     if isinstance(value, list):
         return [_plain(v) for v in value]
     return value

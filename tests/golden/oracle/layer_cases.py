@@ -96,11 +96,15 @@ def initializers(fluid):
         init.NumpyArrayInitializer(np.arange(12, dtype="float32").reshape(4, 3)),
         init.NumpyArrayInitializer(np.arange(12, dtype="int32").reshape(4, 3)),
     ):
-        layers.create_parameter([4, 3], "float32", attr=fluid.ParamAttr(initializer=one))
+        layers.create_parameter(
+            [4, 3], "float32", attr=fluid.ParamAttr(initializer=one)
+        )
     for one in (init.Xavier(), init.MSRA(), init.MSRA(uniform=False)):
         attr = fluid.ParamAttr(initializer=one)
         layers.create_parameter([3, 2, 4, 4], "float32", attr=attr)
-    layers.create_parameter([7], "float32", attr=fluid.ParamAttr(initializer=init.MSRA()))
+    layers.create_parameter(
+        [7], "float32", attr=fluid.ParamAttr(initializer=init.MSRA())
+    )
     layers.create_parameter([7], "float32")
     layers.create_parameter([7, 2], "float32", "named")
     layers.create_parameter([7], "float64", is_bias=True)
@@ -331,6 +335,8 @@ def randoms(fluid):
     layers.uniform_random(layers.fill_constant([2], "int32", 2))
     layers.gaussian_random([2, 3])
     layers.gaussian_random([2, 3], 1.0, 2.0, 9, "float64")
+    layers.gaussian_random([two, 3])
+    layers.gaussian_random(layers.fill_constant([2], "int32", 2), seed=3)
     layers.uniform_random_batch_size_like(x, [-1, 3])
     layers.gaussian_random_batch_size_like(x, [-1, 3], mean=1.0)
     layers.dropout(x, 0.5)
@@ -370,81 +376,81 @@ def operators(fluid):
     y = _x(fluid, (None, 4), name="y")
     i = _x(fluid, (None, 4), "int64", "i")
     d = _x(fluid, (3, 4), "float64", "d")
-    x + y
-    x - y
-    x * y
-    x / y
-    x**y
-    x + 1
-    x - 2
-    x * 3
-    x / 4
-    x**2
-    1 + x
-    2 - x
-    3 * x
-    4 / x
-    2**x
-    x + 0.5
-    -x
-    x < y
-    x <= y
-    x > y
-    x >= y
-    x == y
-    x != y
-    x < 1
-    x >= 0.5
-    i + 1
-    i - 1
-    i * 2
-    i + i
-    i // i
-    i % i
-    i == 3
-    x + i
-    d + 1
-    d * x
-    x.astype("int64")
-    i / 2
-    i // 2
-    i % 2
-    i**2
-    x % y
-    x // y
+    _ = x + y
+    _ = x - y
+    _ = x * y
+    _ = x / y
+    _ = x**y
+    _ = x + 1
+    _ = x - 2
+    _ = x * 3
+    _ = x / 4
+    _ = x**2
+    _ = 1 + x
+    _ = 2 - x
+    _ = 3 * x
+    _ = 4 / x
+    _ = 2**x
+    _ = x + 0.5
+    _ = -x
+    _ = x < y
+    _ = x <= y
+    _ = x > y
+    _ = x >= y
+    _ = x == y
+    _ = x != y
+    _ = x < 1
+    _ = x >= 0.5
+    _ = i + 1
+    _ = i - 1
+    _ = i * 2
+    _ = i + i
+    _ = i // i
+    _ = i % i
+    _ = i == 3
+    _ = x + i
+    _ = d + 1
+    _ = d * x
+    _ = x.astype("int64")
+    _ = i / 2
+    _ = i // 2
+    _ = i % 2
+    _ = i**2
+    _ = x % y
+    _ = x // y
 
 
 def operators_known_shape(fluid):
     d = _x(fluid, (3, 4), "float64", "d")
     k = _x(fluid, (3, 4), "int32", "k")
-    5 / d
-    2**d
-    d % d
-    3 - d
-    1 - k
-    2 * k
-    k > 1
-    d < 0
-    d**0.5
+    _ = 5 / d
+    _ = 2**d
+    _ = d % d
+    _ = 3 - d
+    _ = 1 - k
+    _ = 2 * k
+    _ = k > 1
+    _ = d < 0
+    _ = d**0.5
 
 
 def getitem(fluid):
     x = _x(fluid, (7, 4, 6, 5))
-    x[0]
-    x[1:3]
-    x[:, 1]
-    x[-1, :, 2]
-    x[0:5:2]
-    x[::-1]
-    x[:]
+    _ = x[0]
+    _ = x[1:3]
+    _ = x[:, 1]
+    _ = x[-1, :, 2]
+    _ = x[0:5:2]
+    _ = x[::-1]
+    _ = x[:]
 
 
 def getitem_variable(fluid):
     x = _x(fluid, (7, 4, 6))
     i = fluid.layers.fill_constant([1], "int32", 1)
-    x[i]
-    x[i:, 2]
-    x[0, i]
+    _ = x[i]
+    _ = x[i:, 2]
+    _ = x[0, i]
 
 
 def math(fluid):
@@ -542,11 +548,47 @@ def searches(fluid):
 # ---------------------------------------------------------------- activations
 
 ACTIVATIONS = (
-    "abs acos asin atan ceil cos elu erf exp floor gelu hard_shrink hard_sigmoid "
-    "hard_swish leaky_relu log log1p logsigmoid reciprocal relu relu6 round rsqrt selu "
-    "sigmoid sign sin softmax softplus softshrink softsign sqrt square stanh swish tanh "
-    "tanh_shrink thresholded_relu brelu soft_relu"
-).split()
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "elu",
+    "erf",
+    "exp",
+    "floor",
+    "gelu",
+    "hard_shrink",
+    "hard_sigmoid",
+    "hard_swish",
+    "leaky_relu",
+    "log",
+    "log1p",
+    "logsigmoid",
+    "reciprocal",
+    "relu",
+    "relu6",
+    "round",
+    "rsqrt",
+    "selu",
+    "sigmoid",
+    "sign",
+    "sin",
+    "softmax",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "sqrt",
+    "square",
+    "stanh",
+    "swish",
+    "tanh",
+    "tanh_shrink",
+    "thresholded_relu",
+    "brelu",
+    "soft_relu",
+)
 
 
 def activations(fluid):
@@ -663,6 +705,27 @@ def nets(fluid):
     q = _x(fluid, (3, 5, 8), name="q")
     nets_.scaled_dot_product_attention(q, q, q)
     nets_.scaled_dot_product_attention(q, q, q, 2, 0.1)
+
+
+def distributions(fluid):
+    layers = fluid.layers
+    a, b, c = (_x(fluid, (None, 2), name=n) for n in "abc")
+    uniform = layers.Uniform(a, b)
+    uniform.sample([3], seed=2)
+    uniform.entropy()
+    uniform.log_prob(c)
+    layers.Uniform(0.0, 2.0).entropy()
+    normal = layers.Normal(a, b)
+    normal.sample([3], seed=2)
+    normal.entropy()
+    normal.log_prob(c)
+    normal.kl_divergence(layers.Normal(c, b))
+    single = layers.Normal(0.0, 2.0)
+    single.sample([3], seed=4)
+    single.entropy()
+    layers.Normal([0.0, 1.0], [2.0, 3.0]).sample([3, 2])
+    layers.Categorical(a).entropy()
+    layers.Categorical(a).kl_divergence(layers.Categorical(b))
 
 
 def decays(fluid):

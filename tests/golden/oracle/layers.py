@@ -1,7 +1,7 @@
 """Runs under the reference: writes the programs of `layer_cases` to layers.json.
 
-    PYTHON layers.py                write all
-    PYTHON layers.py CASE ...       print these as text
+PYTHON layers.py                write all
+PYTHON layers.py CASE ...       print these as text
 """
 
 import json
@@ -42,7 +42,7 @@ def write(fluid):
     for name, case in layer_cases.cases().items():
         made = {role: compact(p) for role, p in build(fluid, case).items()}
         text = json.dumps(made, sort_keys=True, separators=(",", ":"))
-        lines.append('"%s":%s' % (name, text))
+        lines.append(json.dumps(name) + ":" + text)
     with open(os.path.join(HERE, "layers.json"), "w") as f:
         f.write("{" + ",\n".join(lines) + "}\n")
 
