@@ -108,7 +108,11 @@ def conv_cases(torch: Any) -> Iterator[tuple[str, Call, Call]]:
     for name, x_shape, w_shape, stride, pad, wants_x in shapes:
         x, w = random(*x_shape), random(*w_shape)
         groups = x_shape[1] // w_shape[1]
-        attrs = {"strides": [stride] * 2, "paddings": [pad] * 2, "groups": groups}
+        attrs: dict[str, Any] = {
+            "strides": [stride] * 2,
+            "paddings": [pad] * 2,
+            "groups": groups,
+        }
         tx = torch.tensor(x, requires_grad=wants_x)
         tw = torch.tensor(w, requires_grad=True)
 
@@ -141,7 +145,11 @@ def pool_cases(torch: Any) -> Iterator[tuple[str, Call, Call]]:
         x = random(*shape)
         tx = torch.tensor(x, requires_grad=True)
         for kind, function in kinds.items():
-            attrs = {"pooling_type": kind, "ksize": [k] * 2, "strides": [s] * 2}
+            attrs: dict[str, Any] = {
+                "pooling_type": kind,
+                "ksize": [k] * 2,
+                "strides": [s] * 2,
+            }
             attrs |= {"paddings": [p] * 2, "exclusive": False}
             name = f"{kind} pool {'x'.join(map(str, shape))}, {k}x{k} / {s}"
 

@@ -10,6 +10,7 @@ The names are those of ``paddle.fluid``.
 """
 
 from fluidx import (
+    average,
     backward,
     clip,
     distributed,
@@ -17,6 +18,7 @@ from fluidx import (
     initializer,
     ir,
     layers,
+    metrics,
     nets,
     optimizer,
     param_attr,
@@ -86,6 +88,7 @@ __all__ = [
     "Variable",
     "WeightNormParamAttr",
     "append_backward",
+    "average",
     "backward",
     "clip",
     "cpu_places",
@@ -103,6 +106,7 @@ __all__ = [
     "initializer",
     "ir",
     "layers",
+    "metrics",
     "name_scope",
     "nets",
     "one_hot",

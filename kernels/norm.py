@@ -75,6 +75,12 @@ def _batch_norm_grad(op: GradContext) -> Sequence[OpSpec]:
     ]
 
 
+def _infer_batch_norm_grad(op: InferContext) -> None:
+    op.set("X" + GRAD, like=op.input("X"))
+    op.set("Scale" + GRAD, like=op.input("Scale"))
+    op.set("Bias" + GRAD, like=op.input("Scale"))
+
+
 def _global_statistics(attrs: Any) -> bool:
     """Whether the running statistics normalize, and stay as they are."""
     return bool(
@@ -179,10 +185,7 @@ batch_norm_grad = op(
         Out("Bias" + GRAD, dispensable=True),
     ],
     attrs=_BN_ATTRS,
-    infer=lambda op: (
-        [op.set(slot + GRAD, like=op.input(slot)) for slot in ("X", "Scale")]
-        and op.set("Bias" + GRAD, like=op.input("Scale"))
-    ),
+    infer=_infer_batch_norm_grad,
     grad=None,
     lod=None,
 )

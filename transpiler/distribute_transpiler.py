@@ -32,6 +32,7 @@ from .pserver import pserver_main
 from .slicing import VarBlock, same_or_split_var, slice_variable
 from .startup import pserver_startup, rewrite_startup
 from .trainer import rewrite_trainer
+from .verify import verify
 
 __all__ = [
     "DistributeTranspiler",
@@ -106,6 +107,8 @@ class DistributeTranspiler:
         for what in (main, startup):
             what._is_distributed = True
             what._is_chief = trainer_id == 0
+        if self.config.verify:
+            verify(self._programs(main, startup), complete=False)
 
     def _setting(self, pservers: str, trainers: int, sync: bool) -> Setting:
         config = self.config
@@ -192,6 +195,16 @@ class DistributeTranspiler:
             current_endpoint=current_endpoint,
             wait_port=config.wait_port,
         )
+
+    def _programs(
+        self, main: Program, startup: Program
+    ) -> dict[str, dict[str, Program]]:
+        """This trainer's programs and those of all servers."""
+        found = {f"trainer-{self.trainer_id}": {"main": main, "startup": startup}}
+        for i, endpoint in enumerate(self._plan.setting.endpoints if self._plan else ()):
+            made = self.get_pserver_programs(endpoint)
+            found[f"pserver-{i}"] = dict(zip(("main", "startup"), made))
+        return found
 
     # ------------------------------------------------ what was made
 

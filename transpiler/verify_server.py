@@ -222,10 +222,15 @@ class _Server:
         known = set(self.role.initialised) | set(self.arriving)
         if self.mode == GEO:
             known |= set(self.role.takers)
+        updated: set[str] = set()
         for block in blocks:
             for op in block.ops:
                 self._op(op, block, known)
                 known.update(names_out(op))
+                for param in op.inputs.get("Param", ()):
+                    if param in updated:
+                        self._bad("update", f"{param} is updated twice", op, param)
+                    updated.add(param)
 
     def _op(self, op: Operator, block: Block, known: set[str]) -> None:
         for name in names_in(op):

@@ -7,6 +7,7 @@ barriers of all trainers; what is received behind a barrier comes after the roun
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import networkx as nx
@@ -57,6 +58,8 @@ class _Order:
         self._controls()
         if self.mode == SYNC and self.barriers:
             self._rounds()
+        elif self.barriers:
+            self._half()
         return self.found
 
     def _kinds(self) -> None:
@@ -103,11 +106,20 @@ class _Order:
         pair = next(role_pairs(op), ("", ""))
         return bool(op.attr("merge_add")) or pair[0] in self.role.tables
 
+    def _half(self) -> None:
+        """send... send_barrier recv..."""
+        seen = [op.type for op in self.ops]
+        at = seen.index("send_barrier")
+        if "recv" in seen[:at] or "send" in seen[at:]:
+            self._bad("send_barrier must follow the sends and come before the recvs",
+                      self.ops[at])
+
     def _rounds(self) -> None:
         """send... send_barrier recv... fetch_barrier, once or several times."""
         barrier: Operator | None = None
         fetching: Operator | None = None
         sends: list[str] = []
+        came: list[str] = []
         for op in self.ops:
             if op.type == "send":
                 if barrier is not None:
@@ -118,14 +130,17 @@ class _Order:
                     self._bad("send_barrier before the fetch_barrier of the last", op)
                 if sorted(op.inputs.get("X", [])) != sorted(sends):
                     self._bad(f"waits for {op.inputs.get('X')}, sent is {sends}", op)
-                barrier, fetching, sends = op, None, []
+                barrier, fetching, sends, came = op, None, [], []
             else:
                 wanted = barrier.outputs["Out"] if barrier is not None else None
                 if wanted is None or op.inputs.get("X") != wanted:
                     text = f"{op.type} waits for {op.inputs.get('X')}, not {wanted}"
                     self._bad(text, op)
+                came += op.outputs["Out"] if op.type == "recv" else []
                 if op.type == "fetch_barrier":
                     fetching, barrier = op, None
+                    if op.outputs["Out"] != came:
+                        self._bad(f"{came} came, fetched is {op.outputs['Out']}", op)
         if sends:
             self._bad(f"{sends} are sent behind the last send_barrier", None)
         if barrier is not None:
@@ -160,7 +175,7 @@ def _circles(
     graph = nx.DiGraph()
     ops: dict[Node, tuple[Role, Operator]] = {}
     for trainer in trainers:
-        rounds = dict.fromkeys((s.endpoint for s in servers), 0)
+        rounds: Counter[str] = Counter()
         last: Node | None = None
         for at, op in trainer.of_type(*_RPC):
             node = (trainer.name, at)

@@ -16,7 +16,7 @@ the one that arrives there.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from fluidx.ir import Block, Operator, OpRole, Parameter, Program, Variable
@@ -95,19 +95,11 @@ def append_backward(
     ``stop_gradient``. callbacks: called as fn(block=, context=) behind every added
     op; context maps a gradient's name to its variable's. checkpoints: variables whose
     values are kept for the backward pass; what lies between them is computed again
-    there, which saves memory (Chen et al., 2016). Returns (parameter,
-    gradient) pairs, without the parameters that the loss does not depend on.
-    Mirrors ``fluid.backward.append_backward``.
+    there, which saves memory (Chen et al., 2016). Returns (parameter, gradient) pairs,
+    without the parameters that the loss does not depend on. Mirrors
+    ``fluid.backward.append_backward``.
     """
-    if not isinstance(loss, Variable):
-        raise TypeError(
-            f"append_backward: loss must be a Variable, got {loss.__class__.__name__}"
-        )
-    if any(d != 1 for d in loss.shape):
-        raise ValueError(
-            f"append_backward: loss {loss.name} must have one element, its shape is "
-            f"{list(loss.shape)}; take layers.mean of it"
-        )
+    _check_loss(loss)
     block = loss.block
     no_grad = _no_grad_names(block.program, no_grad_set)
     tape = _new_tape(block, no_grad)
@@ -120,15 +112,32 @@ def append_backward(
     if maker is not None:
         maker._set_attr(ROLE, maker.role | int(OpRole.Loss))
     writers = tape.build(list(callbacks or ()))
-    pairs = []
-    for param in _parameters(block.program, parameter_list):
+    params = _parameters(block.program, parameter_list)
+    return list(_pairs(tape, params, writers))
+
+
+def _check_loss(loss: Any) -> None:
+    if not isinstance(loss, Variable):
+        raise TypeError(
+            f"append_backward: loss must be a Variable, got {loss.__class__.__name__}"
+        )
+    if any(d != 1 for d in loss.shape):
+        raise ValueError(
+            f"append_backward: loss {loss.name} must have one element, its shape is "
+            f"{list(loss.shape)}; take layers.mean of it"
+        )
+
+
+def _pairs(
+    tape: Tape, params: Iterable[Parameter], writers: Mapping[str, Operator]
+) -> Iterator[tuple[Parameter, Variable]]:
+    """Parameters with their gradients, noted on the op that finishes each."""
+    for param in params:
         grad = tape.grad_of(param.name)
-        if grad is None:
-            continue
-        op = writers[grad]
-        op._set_attr(ROLE_VAR, [param.name, grad, *op.role_var])
-        pairs.append((param, block._var_recursive(grad)))
-    return pairs
+        if grad is not None:
+            op = writers[grad]
+            op._set_attr(ROLE_VAR, [param.name, grad, *op.role_var])
+            yield param, tape.block._var_recursive(grad)
 
 
 def _new_tape(block: Block, no_grad: frozenset[str]) -> Tape:

@@ -35,6 +35,8 @@ class _Server:
 
     pending: _Pending = field(default_factory=_Pending)
     answered: bool = False
+    # whether a round has ended: then every other trainer has started, too
+    started: bool = False
     lost: float | None = None
 
 
@@ -269,6 +271,7 @@ class Client:
                 "variables"
             )
         answers[endpoint] = message
+        self._servers[endpoint].started |= question.barrier
 
     def _bounds(
         self,
@@ -286,11 +289,10 @@ class Client:
                     (server.lost + self.config.drop_grace, PeerLost(f"{text} {what}"))
                 )
             elif endpoint in asked and endpoint not in answers:
-                bound = (
-                    self.config.deadline + _MARGIN
-                    if server.answered
-                    else self.config.start_deadline
-                )
+                bound = self.config.deadline
+                if not (server.started if asked[endpoint].barrier else server.answered):
+                    bound = self.config.start_deadline
+                bound += _MARGIN
                 text = f"no answer from pserver {endpoint} for {bound:g} s while"
                 what = self._waiting(asked[endpoint])
                 found.append((begun + bound, WaitTimeout(f"{text} {what}")))

@@ -71,7 +71,7 @@ class InProcessCluster:
         self._now = 0.0
         self._roles: dict[str, _Role] = {}
         self._servers: dict[str, _End] = {}
-        self._unclaimed: dict[str, list[_Letter]] = {}
+        self._unclaimed: dict[str, list[tuple[_End, Event]]] = {}
         self._main = threading.Semaphore(0)
         self._delays: dict[tuple[str, str], float] = {}
         self._losses: dict[tuple[str, str], set[int]] = {}
@@ -190,28 +190,33 @@ class InProcessCluster:
             raise Crash(f"{role.name} was crashed")
 
     def deliver(self, source: _End, target: _End | str, event: Event) -> None:
-        """Put an event on its way; the order between two ends is kept."""
-        where = target.role.name if isinstance(target, _End) else target
-        key = (source.role.name, where)
+        """Put an event on its way; the order between two ends is kept.
+
+        target: an endpoint where nobody has bound it yet.
+        """
+        if not isinstance(target, _End):
+            self._unclaimed.setdefault(target, []).append((source, event))
+            return
+        key = (source.role.name, target.role.name)
         due = self._now + self._random.uniform(*self._latency)
         due += self._delays.get(key, 0.0)
         if isinstance(event, Arrived):
             number = self._posted[key] = self._posted.get(key, -1) + 1
             if number in self._losses.get(key, ()):
                 return
-        letter = _Letter(due, event)
-        if isinstance(target, _End):
-            target.put(source, letter)
-        else:
-            letter.source = source
-            self._unclaimed.setdefault(target, []).append(letter)
+        target.put(source, _Letter(due, event))
+
+    def claim(self, endpoint: str, end: _End) -> None:
+        """A server has bound its endpoint: it gets what was sent there."""
+        self._servers[endpoint] = end
+        for source, event in self._unclaimed.pop(endpoint, []):
+            self.deliver(source, end, event)
 
 
 @dataclass
 class _Letter:
     due: float
     event: Event
-    source: _End | None = None
 
 
 class _RoleNetwork:
@@ -228,10 +233,7 @@ class _RoleNetwork:
         if endpoint in self.cluster._servers:
             raise ClusterError(f"endpoint {endpoint} is in use by another process")
         end = _End(self.cluster, self.role, endpoint, config)
-        self.cluster._servers[endpoint] = end
-        for letter in self.cluster._unclaimed.pop(endpoint, []):
-            assert letter.source is not None
-            end.put(letter.source, letter)
+        self.cluster.claim(endpoint, end)
         return end
 
 

@@ -107,7 +107,7 @@ class Optimizer:
         self._dtype: VarType | None = None
         self._rates: dict[Program, Variable] = {}
         if isinstance(learning_rate, Variable):
-            self._rates[default_main_program()] = learning_rate
+            self._rates[learning_rate.block.program] = learning_rate
         self._accumulators: dict[str, dict[str, Variable]] = defaultdict(dict)
         self._opti_name_list: list[str] = []
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fluidx.kernels import Call, SelectedRows
 
 from fluidx import kernels
+from fluidx.kernels import Call, SelectedRows
 
 
 class Rpc:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fluidx.kernels import SelectedRows
 
 from fluidx.distributed.config import RpcConfig
 from fluidx.distributed.server_state import (
@@ -18,6 +17,7 @@ from fluidx.distributed.server_state import (
     Tell,
 )
 from fluidx.distributed.wire import Kind, Message
+from fluidx.kernels import SelectedRows
 
 CONFIG = RpcConfig(deadline=10.0, start_deadline=30.0, drop_grace=1.0)
 

@@ -7,10 +7,10 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
-from fluidx.kernels import SelectedRows
 
 from fluidx.distributed.errors import WireError
 from fluidx.distributed.wire import Kind, Limits, Message, decode, encode
+from fluidx.kernels import SelectedRows
 
 DTYPES = [
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",

@@ -12,7 +12,7 @@ from opcase import OpCase, normal, run_op, suite
 from strict_xp import strict_xp
 
 from fluidx import kernels
-from fluidx.kernels import InferContext, InferError, Meta, conv_gemm
+from fluidx.kernels import InferContext, InferError, Meta, conv_gemm, conv_winograd
 
 
 def plain_conv(x: Any, a: dict[str, Any]) -> dict[str, Any]:
@@ -225,3 +225,62 @@ def test_results_do_not_share_scratch_memory() -> None:
     kept = first.copy()
     run_op("conv2d", {"Input": -x, "Filter": w}, {})
     np.testing.assert_array_equal(first, kept)
+
+
+def wide(name: str, x: tuple[int, ...], w: tuple[int, ...], **attrs: Any) -> OpCase:
+    inputs = {"Input": normal(*x), "Filter": normal(*w, seed=1)}
+    return OpCase("conv2d", inputs, attrs, plain_conv, name)
+
+
+WINOGRAD = [
+    wide("plain", (3, 2, 5, 9), (3, 2, 3, 3)),
+    wide("pad", (2, 3, 4, 8), (2, 3, 3, 3), paddings=[1, 1]),
+    wide("one row", (2, 2, 4, 10), (3, 2, 1, 3), paddings=[0, 1]),
+    wide("tall", (2, 2, 7, 6), (2, 2, 5, 3), paddings=[1, 0]),
+    wide("pad beyond kernel", (1, 2, 3, 7), (2, 2, 2, 3), paddings=[3, 4]),
+    wide("nhwc", (2, 4, 9, 3), (2, 3, 3, 3), paddings=[1, 1], data_format="NHWC"),
+]
+
+
+@pytest.mark.parametrize("case", WINOGRAD, ids=str)
+@pytest.mark.parametrize("block", [1, 1 << 24])
+@pytest.mark.parametrize("chunk", [1, 1 << 14])
+def test_winograd(
+    case: OpCase, block: int, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Output and gradients are those of the definition, to float64 precision."""
+    out = run_op("conv2d", case.inputs, case.attrs)["Output"]
+    given = {**case.inputs, "Output@GRAD": normal(*out.shape)}
+    grads = run_op("conv2d_grad", given, case.attrs)
+    monkeypatch.setattr(conv_winograd, "BLOCK", block)
+    monkeypatch.setattr(conv_winograd, "CHUNK", chunk)
+    calls = []
+    monkeypatch.setattr(
+        conv_winograd, "pays", lambda *a: calls.append(a) is None and a[5].kernel == 3
+    )
+    definition = kernels.find("conv2d")
+    wanted = plain_conv(case.inputs, {**definition.defaults, **case.attrs})["Output"]
+    got = run_op("conv2d", case.inputs, case.attrs)["Output"]
+    np.testing.assert_allclose(got, wanted, 1e-11, 1e-11)
+    assert calls
+    made = run_op("conv2d_grad", given, case.attrs)
+    for slot, value in grads.items():
+        np.testing.assert_allclose(made[slot], value, 1e-11, 1e-11)
+
+
+def test_winograd_is_taken_and_precise_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float32 on a shape where it pays: within 1e-5 of the largest value."""
+    x = normal(16, 32, 6, 32).astype("float32")
+    w = normal(32, 32, 3, 3, seed=1).astype("float32")
+    inputs, attrs = {"Input": x, "Filter": w}, {"paddings": [1, 1]}
+    fast = run_op("conv2d", inputs, attrs)["Output"]
+    given = {**inputs, "Output@GRAD": normal(*fast.shape).astype("float32")}
+    fast_grads = run_op("conv2d_grad", given, attrs)
+    monkeypatch.setattr(conv_winograd, "pays", lambda *a: False)
+    plain = run_op("conv2d", inputs, attrs)["Output"]
+    grads = run_op("conv2d_grad", given, attrs)
+    assert (fast != plain).any()
+    pairs = [(fast, plain), *((fast_grads[s], grads[s]) for s in grads)]
+    for got, wanted in pairs:
+        assert got.dtype == np.float32
+        assert np.abs(got - wanted).max() < 1e-5 * np.abs(wanted).max()

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, Meta, SelectedRows, VarType, as_dtype
 from golden.oracle import update_ops
 from opcase import TestContext, run_op
 from strict_xp import strict_xp
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, Meta, SelectedRows, VarType, as_dtype
 
 DATA = json.loads(
     (Path(__file__).parents[1] / "golden/oracle/update_ops.json").read_text()

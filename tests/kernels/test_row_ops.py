@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, Meta, SelectedRows, VarType, find
 from opcase import OpCase, run_op, suite
+
+from fluidx.kernels import InferContext, Meta, SelectedRows, VarType, find
 
 ROWS = np.array([4, 1, 4, 0])
 VALUE = np.arange(8.0).reshape(4, 2)

@@ -353,7 +353,7 @@ def loss_is_scaled(g):
 
 @case
 def data_with_gradient(g):
-    x = g.data("x", [4, 3], stop_gradient=False)
+    g.data("x", [4, 3], stop_gradient=False)
     loss = g.op("mean", "loss", X=g.op("square", "a", X=g.linear()))
     return g.backward(loss)
 
@@ -363,11 +363,11 @@ def sparse_table_twice(g):
     table = g.param("table", [10, 4])
     parts = []
     for i in range(2):
-        ids = g.data("ids%d" % i, [6, 1], "int64")
+        ids = g.data(f"ids{i}", [6, 1], "int64")
         parts.append(
             g.op(
                 "lookup_table",
-                "e%d" % i,
+                f"e{i}",
                 {"is_sparse": True, "padding_idx": -1},
                 Ids=ids,
                 W=table,
@@ -732,8 +732,7 @@ def main():
             os.path.dirname(os.path.abspath(__file__)), "backward_graphs.json"
         )
         lines = [
-            '"%s": %s' % (k, json.dumps(v, sort_keys=True))
-            for k, v in sorted(found.items())
+            f'"{k}": {json.dumps(v, sort_keys=True)}' for k, v in sorted(found.items())
         ]
         with open(path, "w") as f:
             f.write("{\n" + ",\n".join(lines) + "\n}\n")
@@ -748,9 +747,9 @@ def show(name, facts):
         print(
             "  ",
             type_,
-            " ".join("%s=%s" % (k, ",".join(v)) for k, v in ins.items()),
+            " ".join("{}={}".format(k, ",".join(v)) for k, v in ins.items()),
             "->",
-            " ".join("%s=%s" % (k, ",".join(v)) for k, v in outs.items()),
+            " ".join("{}={}".format(k, ",".join(v)) for k, v in outs.items()),
             role,
             roles,
         )

@@ -229,7 +229,7 @@ for _kind, _sparse in (("dense", False), ("sparse", True)):
         ):
             continue
         trainer(
-            "%s-%s" % (_name, _kind),
+            f"{_name}-{_kind}",
             lambda fluid, c=_class, kw=_kw: getattr(fluid.optimizer, c)(
                 learning_rate=0.1, **kw
             ),
@@ -280,16 +280,8 @@ trainer(
 )
 
 
-def _recompute(fluid):
-    optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.Momentum(0.1, 0.9))
-    optimizer._set_checkpoints(["embedding_0.tmp_0"])
-    return optimizer
-
-
 def _average(fluid):
-    return fluid.optimizer.ModelAverage(
-        0.5, min_average_window=2, max_average_window=3
-    )
+    return fluid.optimizer.ModelAverage(0.5, min_average_window=2, max_average_window=3)
 
 
 def _moving(fluid):
@@ -327,18 +319,24 @@ def train(fluid, name):
     exe, scope, steps = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), []
     with fluid.scope_guard(scope):
         exe.run(startup)
-        for key, value in start().items():
-            scope.find_var(key).get_tensor().set(value, fluid.CPUPlace())
+        _set(fluid, scope)
         for step in range(STEPS):
             exe.run(main, feed=batch(step), fetch_list=[loss])
             steps.append(_read(scope))
     return steps
 
 
+def _set(fluid, scope):
+    for key, value in start().items():
+        for name in (key, key + "@SLOW"):
+            if scope.find_var(name) is not None:
+                scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
+
+
 def _read(scope):
     return {
         key: [
-            float("%.8g" % v)
+            float(f"{v:.8g}")
             for v in np.array(scope.find_var(key).get_tensor()).reshape(-1)
         ]
         for key in start()
@@ -346,19 +344,21 @@ def _read(scope):
 
 
 def averages(fluid, name):
-    """Per step: parameters with the averages in place, and put back again."""
+    """After 1, 2, ... steps: parameters with the averages in place, and put back."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         loss = net(fluid, False)
         fluid.optimizer.SGD(0.1).minimize(loss)
         average = AVERAGES[name](fluid)
-    exe, scope, steps = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), []
-    with fluid.scope_guard(scope):
-        exe.run(startup)
-        for key, value in start().items():
-            scope.find_var(key).get_tensor().set(value, fluid.CPUPlace())
-        for step in range(STEPS):
-            exe.run(main, feed=batch(step), fetch_list=[loss])
+    exe, steps = fluid.Executor(fluid.CPUPlace()), []
+    # anew each time: in the reference, applying a moving average spoils it
+    for number in range(1, STEPS + 1):
+        scope = fluid.Scope()
+        with fluid.scope_guard(scope):
+            exe.run(startup)
+            _set(fluid, scope)
+            for step in range(number):
+                exe.run(main, feed=batch(step), fetch_list=[loss])
             with average.apply(exe):
                 within = _read(scope)
             steps.append([within, _read(scope)])
@@ -395,7 +395,7 @@ def ops_of(fluid, name):
                 continue
             attrs = {k: op.attr(k) for k in op.attr_names if k in keep}
             attrs = {
-                k: float("%.6g" % v) if isinstance(v, float) else v
+                k: float(f"{v:.6g}") if isinstance(v, float) else v
                 for k, v in attrs.items()
                 if k != "min" or op.type == "clip"
             }
@@ -423,13 +423,11 @@ def main():
     fluid.Scope = fluid.core.Scope
     lines = []
     for name in PROGRAMS:
-        lines.append(
-            '"%s": %s' % (name, json.dumps(ops_of(fluid, name), sort_keys=True))
-        )
+        lines.append(f'"{name}": {json.dumps(ops_of(fluid, name), sort_keys=True)}')
     for name in TRAINERS:
-        lines.append('"%s": %s' % (name, json.dumps(train(fluid, name))))
+        lines.append(f'"{name}": {json.dumps(train(fluid, name))}')
     for name in AVERAGES:
-        lines.append('"%s": %s' % (name, json.dumps(averages(fluid, name))))
+        lines.append(f'"{name}": {json.dumps(averages(fluid, name))}')
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "optimizers.json")
     with open(path, "w") as f:
         f.write("{\n" + ",\n".join(lines) + "\n}\n")

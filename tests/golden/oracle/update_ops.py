@@ -38,7 +38,7 @@ def case(name, op, state, outs, attrs, rate=RATE, param=PARAM, grad=GRAD):
     if rate is not None:
         ins["LearningRate"] = rate
     for kind, given in (("dense", grad), ("sparse", SPARSE)):
-        CASES["%s-%s" % (name, kind)] = (op, dict(ins, Grad=given), outs, attrs)
+        CASES[f"{name}-{kind}"] = (op, dict(ins, Grad=given), outs, attrs)
 
 
 def out(*slots):
@@ -186,15 +186,18 @@ case(
 )
 for step, begin in ((0.0, 2.0), (5.0, 2.0), (5.0, -1.0)):
     case(
-        "dgc-momentum-%g-%g" % (step, begin),
+        f"dgc-momentum-{step:g}-{begin:g}",
         "dgc_momentum",
         {"Velocity": _numbers(4, *SHAPE), "current_step": one(step), "nranks": one(2)},
         dict(out("Velocity"), Grad="Grad_out"),
         {"mu": 0.9, "use_nesterov": False, "rampup_begin_step": begin},
     )
 CASES["dgc-clip"] = (
-    "dgc_clip_by_norm", {"X": PARAM, "current_step": one(5.0)}, {"X": "Out"},
-    {"max_norm": 1.0, "rampup_begin_step": 2.0})
+    "dgc_clip_by_norm",
+    {"X": PARAM, "current_step": one(5.0)},
+    {"X": "Out"},
+    {"max_norm": 1.0, "rampup_begin_step": 2.0},
+)
 SUMS = {"in_sum_1": _state(17), "in_sum_2": _state(18), "in_sum_3": _state(19)}
 for name, counts in (
     ("start", (0, 0, 0)),
@@ -265,7 +268,7 @@ def run(name):
                 continue
             name = "Out" if i == "X" else i
             array = np.array(scope.find_var(name).get_tensor())
-            found[i] = [float("%.9g" % v) for v in array.reshape(-1)]
+            found[i] = [float(f"{v:.9g}") for v in array.reshape(-1)]
         steps.append(found)
     return steps
 
@@ -281,14 +284,13 @@ def main():
     for name in CASES:
         done = subprocess.run(
             [sys.executable, __file__, name],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
         )
         text = done.stdout.decode().strip().splitlines()
         found[name] = json.loads(text[-1]) if done.returncode == 0 else None
         if found[name] is None:
             print("refused:", name)
-    lines = ['"%s": %s' % (k, json.dumps(v)) for k, v in found.items()]
+    lines = [f'"{k}": {json.dumps(v)}' for k, v in found.items()]
     with open(path, "w") as f:
         f.write("{\n" + ",\n".join(lines) + "\n}\n")
 

@@ -270,14 +270,14 @@ def norm_cases():
     x = rnd(1, 6, 1, 2)
     for n in (1, 3, 5, 9):
         attrs = {"n": n, "alpha": 0.5, "beta": 0.6}
-        yield case("n %d" % n, "lrn", {"X": x}, attrs, out, ["X"], "Out")
+        yield case(f"n {n}", "lrn", {"X": x}, attrs, out, ["X"], "Out")
     attrs = {"n": 3, "alpha": 0.5, "data_format": "NHWC"}
     yield case("nhwc", "lrn", {"X": rnd(1, 1, 2, 6)}, attrs, out, ["X"], "Out")
     out = ["Norm", "Out"]
     for axis in (1, -1):
         attrs = {"axis": axis, "epsilon": 0.1}
         yield case(
-            "axis %d" % axis, "norm", {"X": rnd(2, 3, 4)}, attrs, out, ["X"], "Out"
+            f"axis {axis}", "norm", {"X": rnd(2, 3, 4)}, attrs, out, ["X"], "Out"
         )
     gn = {"X": rnd(2, 4, 1, 3), "Scale": rnd(4, seed=1), "Bias": rnd(4, seed=2)}
     yield case("plain", "group_norm", gn, {"groups": 2}, ln, wrt, "Y")
@@ -286,7 +286,7 @@ def norm_cases():
     uneven = {"X": rnd(2, 5, 1, 3), "Scale": rnd(5, seed=1), "Bias": rnd(5, seed=2)}
     for groups in (2, 3):
         attrs = {"groups": groups}
-        name = "uneven %d" % groups
+        name = f"uneven {groups}"
         yield case(name, "group_norm", uneven, attrs, ln, wrt, "Y")
     attrs = {"groups": 2, "data_layout": "NHWC"}
     nhwc = dict(gn, X=rnd(2, 1, 3, 4))

@@ -1,0 +1,230 @@
+"""Clusters of real processes over ZeroMQ, started by the launcher."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from distributed import toy
+
+pytestmark = pytest.mark.cluster
+
+ROLES = str(Path(__file__).with_name("roles.py"))
+NAMES = ["w", "b", "v"]
+
+
+@contextlib.contextmanager
+def started(*arguments, **env):
+    """A launcher as a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **env},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def launch(tmp_path, servers, steps, *more, options=(), **env):
+    """Run ``fluidx launch`` to its end: (exit code, output)."""
+    counts = ",".join(map(str, steps))
+    with started(
+        "fluidx", "launch",
+        "--workers", str(len(steps)), "--servers", str(servers),
+        "--log-dir", str(tmp_path / "log"), *options, ROLES, counts, *more,
+        **env,
+    ) as process:  # fmt: skip
+        output, _ = process.communicate(timeout=60)
+        return process.returncode, output
+
+
+def roles_left(process):
+    """Living descendants, to be asked for before the launcher ends."""
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def results(output):
+    """role -> parameter -> sum, from what the trainers printed."""
+    found = {}
+    for role, name, value in re.findall(
+        r"^(\S+) +\| result (\S+) (\S+)$", output, re.M
+    ):
+        found.setdefault(role, {})[name] = float(value)
+    return found
+
+
+def check_results(output, steps):
+    got = results(output)
+    assert len(got) == len(steps)
+    best = steps.index(max(steps))
+    for name, value in toy.expected(NAMES, steps).items():
+        wanted = float(value.astype("f8").sum())
+        assert got[f"trainer-{best}"][name] == pytest.approx(wanted, abs=1e-3)
+
+
+@pytest.mark.parametrize(("servers", "trainers"), [(1, 1), (2, 2), (3, 3), (1, 2)])
+def test_sync(tmp_path, servers, trainers):
+    code, output = launch(tmp_path, servers, [5] * trainers)
+    assert code == 0, output
+    check_results(output, [5] * trainers)
+
+
+def test_uneven_data_and_logs(tmp_path):
+    code, output = launch(tmp_path, 2, [6, 2])
+    assert code == 0, output
+    check_results(output, [6, 2])
+    logs = sorted(p.name for p in (tmp_path / "log").iterdir())
+    assert logs == ["pserver-0.log", "pserver-1.log", "trainer-0.log", "trainer-1.log"]
+    assert (tmp_path / "log" / "pserver-0.log").read_text() == "served\n"
+    assert "result w" in (tmp_path / "log" / "trainer-0.log").read_text()
+
+
+def test_async(tmp_path):
+    code, output = launch(tmp_path, 2, [5], "2")
+    assert code == 0, output
+    check_results(output, [5])
+
+
+@pytest.mark.parametrize("late", ["pserver-0", "trainer-1"])
+def test_any_order(tmp_path, late):
+    code, output = launch(tmp_path, 2, [4, 4], LATE=late)
+    assert code == 0, output
+    check_results(output, [4, 4])
+
+
+@pytest.mark.parametrize("sockets", ["never", "always"])
+def test_small_chunks(tmp_path, sockets):
+    code, output = launch(tmp_path, 1, [3], FLUIDX_CHUNK_BYTES="10000")
+    assert code == 0, output
+    check_results(output, [3])
+
+
+DEAD = {
+    "trainer-0": "trainer 0 died",
+    "trainer-1": "trainer 1 died",
+    "pserver-0": r"pserver 127\.0\.0\.1:\d+ died",
+    "pserver-1": r"pserver 127\.0\.0\.1:\d+ died",
+}
+
+
+@pytest.mark.parametrize("victim", list(DEAD))
+def test_a_killed_role_ends_all_others_naming_it(tmp_path, victim):
+    begun = time.monotonic()
+    code, output = launch(tmp_path, 2, [9999, 9999], "0", "kill", FAULTY=victim)
+    assert code == 128 + signal.SIGKILL, output
+    assert f"{victim} failed: ended by SIGKILL" in output
+    for role in DEAD:
+        if role != victim:
+            log = (tmp_path / "log" / f"{role}.log").read_text()
+            assert re.search(
+                f"ClusterError.*{DEAD[victim]}|PeerLost.*{DEAD[victim]}", log
+            )
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize(("fault", "wanted"), [("raise", 1), ("exit", 5)])
+def test_the_first_failure_gives_the_exit_code(tmp_path, fault, wanted):
+    code, output = launch(tmp_path, 1, [50, 50], "0", fault, FAULTY="trainer-1")
+    assert code == wanted, output
+    assert f"trainer-1 failed: exit code {wanted}" in output
+    assert "trainer 1 died or ended without exe.close()" in output
+
+
+def test_a_frozen_role_is_given_up_after_the_deadline(tmp_path):
+    code, output = launch(
+        tmp_path, 1, [50, 50], "0", "freeze",
+        options=["--grace", "2"], FAULTY="trainer-1", FLAGS_rpc_deadline="2000",
+    )  # fmt: skip
+    assert code == 1, output
+    assert re.search(r"(gradients|nothing) of trainer 1|of trainer 1 for 2 s", output)
+
+
+def test_the_time_limit(tmp_path):
+    code, output = launch(
+        tmp_path, 1, [50, 50], "0", "freeze",
+        options=["--timeout", "3"], FAULTY="trainer-1",
+    )  # fmt: skip
+    assert code == 124, output
+    assert "not done after 3 s" in output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_the_launcher_ends(tmp_path, number):
+    with started(
+        "fluidx", "launch", "--log-dir", str(tmp_path), ROLES, "999999,999999"
+    ) as process:
+        deadline = time.monotonic() + 30
+        while len(roles_left(process)) < 4 or not (tmp_path / "trainer-1.log").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        children = roles_left(process)
+        time.sleep(0.5)
+        process.send_signal(number)
+        process.communicate(timeout=30)
+        expected = 128 + number if number != signal.SIGKILL else -number
+        assert process.returncode == expected
+        _, alive = psutil.wait_procs(children, timeout=10)
+        assert not alive
+
+
+def test_launch_ps_has_the_reference_s_flags(tmp_path, ports):
+    endpoints = ",".join(ports(2))
+    with started(
+        "fluidx.distributed.launch_ps", "--worker_num=2", "--server_num", "2",
+        "--endpoints", endpoints, "--log_dir", str(tmp_path), "--print_config=False",
+        ROLES, "4,4",
+    ) as process:  # fmt: skip
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    check_results(output, [4, 4])
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1",
+    ]  # fmt: skip
+
+
+def test_launch_ps_start_port(tmp_path):
+    script = tmp_path / "show.py"
+    script.write_text(
+        "import os\n"
+        "print(*(os.environ.get(n) for n in ('TRAINING_ROLE', 'PADDLE_PORT', "
+        "'PADDLE_TRAINER_ID', 'PADDLE_PSERVERS_IP_PORT_LIST', 'POD_IP')))\n"
+    )
+    with started(
+        "fluidx.distributed.launch_ps", "--worker_num=1", "--server_num=2",
+        "--start_port=7001", "--log_dir", str(tmp_path / "log"), str(script),
+    ) as process:  # fmt: skip
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    eps = "127.0.0.1:7001,127.0.0.1:7002"
+    logs = {p.name: p.read_text() for p in (tmp_path / "log").iterdir()}
+    assert logs["serverlog.1"] == f"PSERVER 7002 None {eps} 127.0.0.1\n"
+    assert logs["workerlog.0"].startswith("TRAINER ")
+    assert logs["workerlog.0"].endswith(f" 0 {eps} 127.0.0.1\n")
+
+
+def test_port_in_use(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = "{}:{}".format(*taken.getsockname())
+        with started(
+            "fluidx.distributed.launch_ps", "--worker_num=1", "--server_num=1",
+            "--endpoints", endpoint, "--log_dir", str(tmp_path), ROLES, "4",
+            FLUIDX_START_DEADLINE="1",
+        ) as process:  # fmt: skip
+            output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"ClusterError: endpoint {endpoint} is in use by another process" in output
