@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .ps_dispatcher import PSDispatcher, RoundRobin
@@ -153,11 +154,16 @@ class Setting:
 
     def index(self, endpoint: str) -> int:
         """Position of a server; TranspileError if it is not in the list."""
-        if endpoint not in self.endpoints:
+        found = self._places.get(endpoint)
+        if found is None:
             raise TranspileError(
                 f"endpoint {endpoint!r} is none of the pservers {list(self.endpoints)}"
             )
-        return self.endpoints.index(endpoint)
+        return found
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {e: i for i, e in enumerate(self.endpoints)}
 
 
 def check_config(config: Any) -> None:

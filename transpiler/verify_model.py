@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +9,7 @@ from functools import cached_property
 from fluidx.ir import Operator, Program, Variable
 
 from .config import TranspileError
-from .facts import names_in, names_out
+from .facts import names_out
 
 __all__ = [
     "GEO",
@@ -25,13 +24,12 @@ __all__ = [
 ]
 
 SYNC, GEO = 0, 3
-_SUFFIX = re.compile(r"(.*)\.trainer_(\d+)")
 
 
 def split_name(name: str) -> tuple[str, int | None]:
     """``G.trainer_1`` is gradient G of trainer 1; ``G`` of nobody in particular."""
-    found = _SUFFIX.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, None)
+    base, mark, number = name.rpartition(".trainer_")
+    return (base, int(number)) if mark and number.isdigit() else (name, None)
 
 
 @dataclass(frozen=True)
@@ -173,13 +171,3 @@ def read_roles(programs: Mapping[str, Mapping[str, Program]]) -> list[Role]:
     return roles
 
 
-def updated(block_ops: Sequence[Operator]) -> list[str]:
-    """Slices that the ops of a block update, by an optimizer or by a difference."""
-    return [
-        op.inputs["Param"][0] for op in block_ops if op.inputs.get("Param")
-    ]
-
-
-def touched(ops: Sequence[Operator]) -> set[str]:
-    """Everything that ops read."""
-    return {n for op in ops for n in names_in(op)}

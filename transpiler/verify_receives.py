@@ -112,7 +112,7 @@ class Receives(Look):
         for op in ops:
             if op.type == "recv":
                 came.update((n, op) for n in op.outputs.get("Out", []))
-            if op.type != "concat" or not set(op.inputs["X"]) & set(came):
+            if op.type != "concat" or not any(n in came for n in op.inputs["X"]):
                 continue
             names, target = op.inputs["X"], op.outputs["Out"][0]
             whole = op.block.vars.get(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from math import isclose
 
 from fluidx.ir import Block, Operator, Variable
@@ -137,7 +138,7 @@ class _Server:
     def _gradients(self, blocks: Sequence[Block]) -> None:
         """grad_to_block_id names every gradient once; its block uses it."""
         ids = {b.idx for b in blocks}
-        bases = {split_name(n)[0] for n in self.arriving}
+        bases = set(self._parts)
         for entry in self.listen.attr("grad_to_block_id"):
             grad, _, number = entry.rpartition(":")
             if grad in self.role.takers:
@@ -146,7 +147,7 @@ class _Server:
                 self._bad("gradients", f"{grad}: block {number} is never run", None, grad)
                 continue
             block = self.role.main.blocks[int(number)]
-            self.role.takers[grad] = Taker(block.idx, self._updates(block, grad))
+            self.role.takers[grad] = Taker(block.idx, self._updates(grad))
             self._used(block, grad)
         if self.mode != GEO:
             known = set(self.role.takers)
@@ -156,45 +157,43 @@ class _Server:
                 self._bad("gradients", text, None, base)
         self._sparse()
 
-    def _updates(self, block: Block, grad: str) -> str | None:
-        """The slice that is updated from a gradient, in its block or in a later one."""
-        for op in self._following(block):
-            if self.mode == GEO and op.type == "sum" and grad in op.inputs["X"]:
-                return op.outputs["Out"][0]
-            if op.inputs.get("Param") and self._depends(op, grad):
-                return op.inputs["Param"][0]
-        return None
-
-    def _following(self, block: Block) -> Iterator[Operator]:
-        yield from block.ops
-        last = self.listen.attr("optimize_blocks")[-1]
-        if last is not block and not any(op.inputs.get("Param") for op in block.ops):
-            yield from last.ops
-
-    def _depends(self, op: Operator, grad: str) -> bool:
-        """Whether an update's gradient is made of this one."""
-        made = self._made_of.get(op.inputs["Grad"][0], {op.inputs["Grad"][0]})
-        return grad in made
-
-    @property
-    def _made_of(self) -> dict[str, set[str]]:
-        if not hasattr(self, "_sources"):
-            self._sources: dict[str, set[str]] = {}
-            for block in self.listen.attr("optimize_blocks"):
-                for op in block.ops:
-                    if op.inputs.get("Param") or len(op.outputs.get("Out", ())) != 1:
-                        continue
+    @cached_property
+    def _updated_from(self) -> dict[str, set[str]]:
+        """gradient -> slices whose update depends on it."""
+        made: dict[str, set[str]] = {}
+        found: dict[str, set[str]] = {}
+        for block in self.listen.attr("optimize_blocks"):
+            for op in block.ops:
+                if op.inputs.get("Param"):
+                    grad = op.inputs["Grad"][0]
+                    for name in made.get(grad, {grad}):
+                        found.setdefault(name, set()).update(op.inputs["Param"])
+                elif self.mode == GEO and op.type == "sum":
+                    for name in op.inputs["X"][1:]:
+                        found.setdefault(name, set()).update(op.outputs["Out"])
+                elif len(op.outputs.get("Out", ())) == 1:
                     of: set[str] = set()
                     for name in names_in(op):
-                        of |= self._sources.get(name, {name})
-                    self._sources[op.outputs["Out"][0]] = of | set(op.outputs["Out"])
-        return self._sources
+                        of |= made.get(name, {name})
+                    made[op.outputs["Out"][0]] = of | set(op.outputs["Out"])
+        return found
+
+    def _updates(self, grad: str) -> str | None:
+        """The slice that is updated from a gradient; a common factor has none."""
+        found = self._updated_from.get(grad, set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    @cached_property
+    def _parts(self) -> dict[str, list[str]]:
+        """gradient -> what arrives for it."""
+        found: dict[str, list[str]] = {}
+        for name in self.arriving:
+            found.setdefault(split_name(name)[0], []).append(name)
+        return found
 
     def _used(self, block: Block, grad: str) -> None:
         read = {n for op in block.ops for n in names_in(op)}
-        parts = [n for n in self.arriving if split_name(n)[0] == grad]
-        if self.mode == GEO:
-            parts = [grad]
+        parts = [grad] if self.mode == GEO else self._parts.get(grad, [])
         missing = [n for n in parts if n not in read]
         if missing:
             text = f"block {block.idx} never uses {missing[0]}, which arrives for it"

@@ -174,6 +174,7 @@ def _circles(
     """A circle of waiting over all roles."""
     graph = nx.DiGraph()
     ops: dict[Node, tuple[Role, Operator]] = {}
+    longest: Counter[str] = Counter()
     for trainer in trainers:
         rounds: Counter[str] = Counter()
         last: Node | None = None
@@ -190,11 +191,10 @@ def _circles(
             elif op.type == "recv":
                 for endpoint in set(op.attr("epmap")):
                     graph.add_edge((endpoint, rounds[endpoint]), node)
-    for server in servers:  # one round after the other
-        own = sorted(n[1] for n in graph if n[0] == server.endpoint and n not in ops)
-        graph.add_edges_from(
-            ((server.endpoint, a), (server.endpoint, b)) for a, b in zip(own, own[1:])
-        )
+        longest |= rounds
+    for endpoint, count in longest.items():  # one round after the other
+        rows = [(endpoint, n) for n in range(count + 1)]
+        graph.add_edges_from(zip(rows, rows[1:]))
     try:
         circle = nx.find_cycle(graph)
     except nx.NetworkXNoCycle:

@@ -86,7 +86,7 @@ def roles_on(
     common = {
         "PADDLE_TRAINERS_NUM": str(workers),
         "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(endpoints),
-        "FLUIDX_UNIX_SOCKETS": "always",
+        "FLUIDX_UNIX_SOCKETS": os.environ.get("FLUIDX_UNIX_SOCKETS", "always"),
         "PYTHONUNBUFFERED": "1",
     }
     common.update(thread_limits(workers + servers, os.environ))

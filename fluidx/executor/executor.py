@@ -117,7 +117,7 @@ class Executor:
         if plan is None:
             plan = Plan(program, index, feeds, fetches, with_lod, self.xp)
             known[key] = plan
-        return plan  # type: ignore[no-any-return]
+        return plan
 
     def _prune(
         self, program: Program, feeds: tuple[str, ...], fetches: tuple[str, ...]

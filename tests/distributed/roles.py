@@ -2,7 +2,7 @@
 
 The role comes from the reference's environment variables. FAULT is "kill", "raise",
 "exit", "freeze" or "none", and befalls the role named in FAULTY at its step 3 (a
-server: at its block number 8). Prints ``result NAME SUM`` for what a trainer has at the end.
+server: at its block number 8). A trainer prints ``result NAME SUM`` at its end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main():
         number = int(os.environ["PADDLE_TRAINER_ID"])
         name = f"trainer-{number}"
     if os.environ.get("LATE") == name:
-        time.sleep(1.0)
+        time.sleep(0.7)
     mine = fault if os.environ.get("FAULTY") == name else "none"
     count = [0]
 

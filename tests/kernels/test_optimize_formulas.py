@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from opcase import run_op
+from opcase import OpCase, normal, run_op, suite, uniform
 
 Arrays = dict[str, np.ndarray]
 RATE = 0.1
@@ -73,7 +73,7 @@ def _proximal(s: Arrays, g: Any, a: Any, t: int) -> None:
 
 
 Formula = Callable[[Arrays, Any, Any, int], None]
-#: op, formula, states that start at zero, attributes, slot -> output if not slotOut
+#: op, formula, states that start at zero, attributes
 CASES: list[tuple[str, Formula, list[str], dict[str, Any]]] = [
     (
         "lars_momentum",
@@ -122,9 +122,7 @@ CASES: list[tuple[str, Formula, list[str], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("op", "formula", "states", "attrs"), CASES, ids=lambda v: v if v in CASES else None
-)
+@pytest.mark.parametrize(("op", "formula", "states", "attrs"), CASES)
 def test_five_steps(op: str, formula: Formula, states: list[str], attrs: Any) -> None:
     rng = np.random.default_rng(6)
     given = {"Param": rng.standard_normal((5, 3)), "LearningRate": np.array([RATE])}
@@ -144,3 +142,158 @@ def test_five_steps(op: str, formula: Formula, states: list[str], attrs: Any) ->
             np.testing.assert_allclose(
                 given[slot], wanted[slot], 1e-7, 1e-9, err_msg=f"{slot} after {t}"
             )
+
+
+# ---------------------------------------------------------------- single calls
+
+_OUTS = {
+    "SquaredAccumulator": "SquaredAccumOut",
+    "LinearAccumulator": "LinearAccumOut",
+}
+
+
+def _one_step(
+    op: str, formula: Formula, states: list[str], attrs: dict[str, Any], **more: Any
+) -> OpCase:
+    """A case of one update from states that are not zero."""
+    inputs = {
+        "Param": normal(4, 3, seed=1),
+        "Grad": normal(4, 3, seed=2),
+        "LearningRate": np.array([RATE]),
+        # a running mean's square stays below the mean square
+        **{s: uniform(4, 3, low=1.0, high=2.0, seed=3) for s in states},
+        **more,
+    }
+    if "MeanGrad" in inputs:
+        inputs["MeanGrad"] = inputs["MeanGrad"] / 8
+
+    def expected(given: Arrays, every: dict[str, Any]) -> Arrays:
+        after = dict(given)
+        formula(after, after.pop("Grad"), every, 1)
+        outs = ["Param", *states]
+        return {_OUTS.get(s, f"{s}Out"): after[s] for s in outs}
+
+    return OpCase(op, inputs, attrs, expected)
+
+
+def _adadelta(s: Arrays, g: Any, a: Any, t: int) -> None:
+    """The step is taken with the new average of squared steps, as the reference."""
+    rho, epsilon = a["rho"], a["epsilon"]
+    s["AvgSquaredGrad"] = rho * s["AvgSquaredGrad"] + (1 - rho) * g**2
+    below = s["AvgSquaredGrad"] + epsilon
+    squared = (s["AvgSquaredUpdate"] + epsilon) / below * g**2
+    s["AvgSquaredUpdate"] = rho * s["AvgSquaredUpdate"] + (1 - rho) * squared
+    s["Param"] = s["Param"] - np.sqrt((s["AvgSquaredUpdate"] + epsilon) / below) * g
+
+
+def _proximal_adagrad(s: Arrays, g: Any, a: Any, t: int) -> None:
+    s["Moment"] = s["Moment"] + g**2
+    _proximal(s, g / np.sqrt(s["Moment"]), a, t)
+
+
+def _dpsgd(s: Arrays, g: Any, a: Any, t: int) -> None:
+    s["Param"] = s["Param"] - RATE * g / max(np.linalg.norm(g) / a["clip"], 1)
+
+
+POWERS = {"Beta1Pow": np.array([0.75]), "Beta2Pow": np.array([0.875])}
+STEP = {"current_step": np.array([5.0]), "nranks": np.array([2.0])}
+
+
+def _dgc(given: Arrays, every: dict[str, Any]) -> Arrays:
+    grad = given["Grad"] / 2
+    moved = given["Param"] - RATE * grad
+    return {"Grad_out": grad, "ParamOut": moved, "VelocityOut": given["Velocity"]}
+
+
+def _dgc_before(given: Arrays, every: dict[str, Any]) -> Arrays:
+    grad = given["Grad"] / 2
+    velocity = every["mu"] * given["Velocity"] + grad
+    step = grad + every["mu"] * velocity if every["use_nesterov"] else velocity
+    moved = given["Param"] - RATE * step
+    return {"Grad_out": grad, "ParamOut": moved, "VelocityOut": velocity}
+
+
+def _clipped(given: Arrays, every: dict[str, Any]) -> Arrays:
+    return {"Out": given["X"] * every["max_norm"] / np.linalg.norm(given["X"])}
+
+
+DGC = {
+    "Param": normal(4, 3, seed=1),
+    "Grad": normal(4, 3, seed=2),
+    "Velocity": normal(4, 3, seed=3),
+    "LearningRate": np.array([RATE]),
+    **STEP,
+}
+SUMS = {f"in_sum_{i}": normal(4, 3, seed=i) for i in (1, 2, 3)}
+COUNTS = {
+    "in_num_accumulates": np.array([2]),
+    "in_old_num_accumulates": np.array([4]),
+    "in_num_updates": np.array([6]),
+}
+
+
+def _window_closes(given: Arrays, every: dict[str, Any]) -> Arrays:
+    total = given["in_sum_1"] + given["in_sum_2"] + given["param"]
+    zero = np.zeros((4, 3))
+    return {
+        "out_sum_1": zero,
+        "out_sum_2": zero,
+        "out_sum_3": total,
+        "out_num_accumulates": np.array([0]),
+        "out_old_num_accumulates": np.array([3]),
+        "out_num_updates": np.array([7]),
+    }
+
+
+test_single_calls = suite(
+    [
+        *(
+            _one_step(
+                op,
+                formula,
+                states,
+                attrs,
+                **{
+                    k: v
+                    for k, v in POWERS.items()
+                    if op == "lamb" or (op == "adamax" and k == "Beta1Pow")
+                },
+            )
+            for op, formula, states, attrs in CASES
+        ),
+        _one_step(
+            "adadelta",
+            _adadelta,
+            ["AvgSquaredGrad", "AvgSquaredUpdate"],
+            {"rho": 0.75, "epsilon": 0.125},
+        ),
+        _one_step(
+            "proximal_adagrad", _proximal_adagrad, ["Moment"], {"l1": 0.5, "l2": 0.25}
+        ),
+        _one_step("dpsgd", _dpsgd, [], {"clip": 0.5, "sigma": 0.0}),
+        OpCase("dgc_momentum", DGC, {"mu": 0.5, "rampup_begin_step": 5.0}, _dgc),
+        OpCase("dgc_momentum", DGC, {"mu": 0.5, "rampup_begin_step": 6.0}, _dgc_before),
+        OpCase(
+            "dgc_momentum",
+            DGC,
+            {"mu": 0.5, "rampup_begin_step": 6.0, "use_nesterov": True},
+            _dgc_before,
+        ),
+        OpCase(
+            "dgc_clip_by_norm",
+            {"X": normal(4, 3), "current_step": np.array([5.0])},
+            {"max_norm": 0.5, "rampup_begin_step": 5.0},
+            _clipped,
+        ),
+        OpCase(
+            "average_accumulates",
+            {"param": normal(4, 3), **SUMS, **COUNTS},
+            {
+                "average_window": 0.5,
+                "min_average_window": 3,
+                "max_average_window": 20,
+            },
+            _window_closes,
+        ),
+    ]
+)
