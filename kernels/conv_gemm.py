@@ -176,6 +176,10 @@ def grad_filter(xp: Any, images: Any, d_out: Any, g: Geometry) -> Any:
     """The gradient of a filter (filters, channels, kh, kw)."""
     n, channels = images.shape[:2]
     filters = d_out.shape[1]
+    if n == 0:
+        return xp.zeros(
+            (filters, channels // g.groups, g.y.kernel, g.x.kernel), d_out.dtype
+        )
     if _is_pointwise(g):
         d_flat = d_out.reshape(n, filters, -1)
         flat = images.reshape(n, channels, -1)
@@ -183,16 +187,15 @@ def grad_filter(xp: Any, images: Any, d_out: Any, g: Geometry) -> Any:
         return total.reshape(filters, channels, 1, 1)
     if conv_winograd.pays(xp, images, filters, *g):
         return conv_winograd.grad_filter(xp, images, d_out, g.y, g.x)
-    total = None
+    total: Any = 0
     for block in _blocks(xp, g, n, channels, images.itemsize):
         rows = _gradient_rows(xp, d_out[block], g)
         windows = _windows(xp, images[block], g)
         each = scratch(xp, "each", rows.shape[:3] + (windows.shape[2],), images.dtype)
         xp.matmul(rows, windows.swapaxes(2, 3), out=each)
-        part = each.sum(1)
-        total = part if total is None else total + part
+        total = total + each.sum(1)
     per_group = channels // g.groups
-    split = total.reshape(filters, g.y.kernel, g.x.kernel, per_group)  # type: ignore[union-attr]
+    split = total.reshape(filters, g.y.kernel, g.x.kernel, per_group)
     return xp.ascontiguousarray(split.transpose(0, 3, 1, 2))
 
 

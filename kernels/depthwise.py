@@ -71,13 +71,13 @@ def _spread(xp: Any, array: Any, g: Geometry, width: int) -> Any:
     wide = scratch(xp, "wide", (*split.shape[:4], width), array.dtype)
     wide[..., : g.x.out] = split
     wide[..., g.x.out :] = 0
-    return wide.reshape(*split.shape[:3], -1)
+    return wide.reshape(*split.shape[:3], g.y.out * width)
 
 
 def forward(xp: Any, images: Any, weight: Any, g: Geometry, out: Any) -> Any:
     """As `conv_gemm.forward`."""
     into = _per_group(out, g.groups)
-    kernel = weight.reshape(g.groups, -1, g.y.kernel, g.x.kernel)
+    kernel = weight.reshape(g.groups, -1, *weight.shape[2:])
     if not _is_flat(g):
         out[...] = 0
         source = images[:, :, None]
@@ -108,7 +108,7 @@ def forward(xp: Any, images: Any, weight: Any, g: Geometry, out: Any) -> Any:
 
 def grad_input(xp: Any, d_out: Any, weight: Any, g: Geometry, out: Any) -> Any:
     """As `conv_gemm.grad_input`."""
-    kernel = weight.reshape(g.groups, -1, g.y.kernel, g.x.kernel)
+    kernel = weight.reshape(g.groups, -1, *weight.shape[2:])
     if not _is_flat(g):
         source = _per_group(d_out, g.groups)
         out[...] = 0

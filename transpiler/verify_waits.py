@@ -195,9 +195,8 @@ def _circles(
     for endpoint, count in longest.items():  # one round after the other
         rows = [(endpoint, n) for n in range(count + 1)]
         graph.add_edges_from(zip(rows, rows[1:]))
-    try:
-        circle = nx.find_cycle(graph)
-    except nx.NetworkXNoCycle:
+    if nx.is_directed_acyclic_graph(graph):  # find_cycle is not linear
         return []
+    circle = nx.find_cycle(graph)
     sides = tuple(r.side(op) for r, op in (ops[n] for n, _ in circle if n in ops))
     return [Problem("circle", "these wait for each other", sides)]

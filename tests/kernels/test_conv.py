@@ -284,3 +284,23 @@ def test_winograd_is_taken_and_precise_enough(monkeypatch: pytest.MonkeyPatch) -
     for got, wanted in pairs:
         assert got.dtype == np.float32
         assert np.abs(got - wanted).max() < 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("type", ["conv2d", "depthwise_conv2d"])
+def test_empty_batch(type: str) -> None:
+    inputs = {"Input": normal(0, 2, 5, 5), "Filter": normal(4, 1, 3, 3)}
+    attrs = {"groups": 2}
+    out = run_op(type, inputs, attrs)["Output"]
+    assert out.shape == (0, 4, 3, 3)
+    grads = run_op(f"{type}_grad", {**inputs, "Output@GRAD": out}, attrs)
+    assert grads["Input@GRAD"].shape == (0, 2, 5, 5)
+    np.testing.assert_array_equal(grads["Filter@GRAD"], np.zeros((4, 1, 3, 3)))
+
+
+def test_empty_batch_by_gemm() -> None:
+    inputs = {"Input": normal(0, 2, 5, 5), "Filter": normal(4, 2, 3, 3)}
+    out = run_op("conv2d", inputs, {})["Output"]
+    assert out.shape == (0, 4, 3, 3)
+    grads = run_op("conv2d_grad", {**inputs, "Output@GRAD": out}, {})
+    assert grads["Input@GRAD"].shape == (0, 2, 5, 5)
+    np.testing.assert_array_equal(grads["Filter@GRAD"], np.zeros((4, 2, 3, 3)))
