@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-__all__ = ["Ring", "Rpc", "RunContext"]
+__all__ = ["Group", "Rpc", "RunContext", "World"]
 
 
 class Rpc(Protocol):
@@ -41,15 +41,71 @@ class Rpc(Protocol):
         ...
 
 
-class Ring(Protocol):
-    """A group of ranks that run collective ops together."""
+class Group(Protocol):
+    """A ring: ranks that run collective ops together, in the same order.
 
-    def allreduce(self, x: Any, op: str) -> Any:
-        """`x` combined over all ranks (op: "sum")."""
+    Arrays are the place's; those given are left as they are, results are fresh.
+    names tell in messages which variables these are. ClusterError: a rank is gone,
+    late, or runs another op.
+    """
+
+    ring_id: int
+    rank: int
+    nranks: int
+
+    def all_reduce(
+        self, values: Sequence[Any], op: str, names: Sequence[str]
+    ) -> list[Any]:
+        """Each value combined over all ranks; op: "sum", "max", "min" or "prod".
+
+        `SelectedRows` are summed by putting all ranks' rows one after the other.
+        """
         ...
 
-    def broadcast(self, x: Any, root: int) -> Any:
-        """The root's `x`, on every rank."""
+    def broadcast(self, value: Any, root: int, name: str) -> Any:
+        """The root's `value`, on every rank; all have the same shape."""
+        ...
+
+    def all_gather(self, value: Any, name: str) -> Any:
+        """All ranks' values along axis 0, in rank order; all of the same shape."""
+        ...
+
+    def reduce_scatter(self, value: Any, name: str) -> Any:
+        """This rank's part, along axis 0, of the sum over all ranks."""
+        ...
+
+    def barrier(self) -> None:
+        """Return when every rank has come here."""
+        ...
+
+
+class World(Protocol):
+    """All ranks that this process can run collective ops with, and their rings."""
+
+    def ring_key(self, name: str, rank: int, endpoints: Sequence[str]) -> Any:
+        """What the ranks must agree on to open a ring (NCCL: its unique id)."""
+        ...
+
+    def open_ring(
+        self, ring_id: int, rank: int, nranks: int, key: Any = None, inner: int = 0
+    ) -> None:
+        """Make a ring, together with all other ranks.
+
+        inner: ranks per inner ring; reductions then run inside these, between their
+        first ranks, and back. A ring that exists with the same facts stays.
+        """
+        ...
+
+    def open_alone(self, ring_id: int) -> None:
+        """A ring of this process alone."""
+        ...
+
+    def group(self, ring_id: int) -> Group:
+        """An open ring; ClusterError where there is none."""
+        ...
+
+    def settle(self, ring_id: int | None) -> None:
+        """Wait until the device has done a ring's ops (None: all that was asked)."""
         ...
 
 
@@ -60,7 +116,7 @@ class RunContext(Protocol):
     scope: Any
     place: Any
     rpc: Rpc
-    collective: Callable[[int], Ring | None] | None
+    world: World
 
     def generator(self, seed: int = 0) -> Any:
         """A random generator (numpy's `Generator`, or CuPy's).

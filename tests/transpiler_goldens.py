@@ -116,6 +116,33 @@ def engine(main: Program, startup: Program) -> types.SimpleNamespace:
     )
 
 
+def transpiler(
+    main: Program, startup: Program, config: str, role: tuple[str, int]
+) -> fluidx.transpiler.DistributeTranspiler:
+    """The transpiler that `configs.apply` used for a role."""
+    used: list[Any] = []
+
+    def noting(kind: Any) -> Any:
+        class Noting(kind):  # type: ignore[misc]
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                used.append(self)
+
+        return Noting
+
+    module = fluidx.transpiler.geo_sgd_transpiler
+    kept = fluidx.transpiler.DistributeTranspiler, module.GeoSgdTranspiler
+    fluidx.transpiler.DistributeTranspiler = noting(kept[0])  # type: ignore[misc]
+    module.GeoSgdTranspiler = noting(kept[1])  # type: ignore[misc]
+    try:
+        with program_guard(main, startup):
+            configs.apply(engine(main, startup), config, role)
+    finally:
+        fluidx.transpiler.DistributeTranspiler = kept[0]  # type: ignore[misc]
+        module.GeoSgdTranspiler = kept[1]  # type: ignore[misc]
+    return used[0]  # type: ignore[no-any-return]
+
+
 def transpiled(program: str, config: str) -> dict[str, dict[str, Program]]:
     """The programs of every role of a pair: role -> {"main", "startup"}."""
     made = {}

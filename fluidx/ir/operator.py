@@ -185,11 +185,16 @@ class Operator:
 
     def copy_to(self, block: Block) -> Operator:
         """An equal op for another block (not inserted)."""
-        made = Operator(block, self.type, where=self.where)
-        made.inputs = {k: list(v) for k, v in self.inputs.items()}
-        made.outputs = {k: list(v) for k, v in self.outputs.items()}
-        made.attrs = {k: _unshared(v) for k, v in self.attrs.items()}
+        made = Operator.__new__(Operator)  # nothing is left to convert
+        made.block = block
+        made.type = self.type
+        made.where = self.where
         made.wire = self.wire
+        made.inputs = {k: v[:] for k, v in self.inputs.items()}
+        made.outputs = {k: v[:] for k, v in self.outputs.items()}
+        made.attrs = {
+            k: v[:] if v.__class__ is list else v for k, v in self.attrs.items()
+        }
         return made
 
     # ------------------------------------------------ checking

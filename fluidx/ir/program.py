@@ -280,12 +280,7 @@ class Program:
 
 def _copy_block(old: Block, new: Block) -> None:
     for name, var in old.vars.items():
-        facts = var.facts()
-        if isinstance(var, Parameter):
-            new.vars[name] = Parameter(new, **facts)
-        else:
-            new.vars[name] = Variable(new, **facts)
-        new.vars[name].wire = var.wire
+        new.vars[name] = var.copy_to(new)
     blocks = new.program.blocks
     for op in old.ops:
         made = op.copy_to(new)

@@ -109,6 +109,13 @@ class Variable:
         self._dtype = as_dtype(dtype)
         self._changed()
 
+    def copy_to(self, block: Block) -> Variable:
+        """An equal variable for another block (not declared there)."""
+        made = object.__new__(self.__class__)
+        made.__dict__.update(self.__dict__)
+        made.block, made.op = block, None
+        return made
+
     def facts(self) -> dict[str, Any]:
         """The keyword arguments that make an equal variable in another block."""
         return {

@@ -1,0 +1,220 @@
+"""Saving and loading variables: one file each, or one for all."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import Any
+
+from fluidx.executor import Executor
+from fluidx.ir import Program, Variable
+from fluidx.kernels import VarType
+from fluidx.tensor import global_scope
+
+from .errors import MissingFileError
+from .paths import open_read, open_write, var_path
+from .tensors import read_all, write_value
+from .values import (
+    check_shapes,
+    is_parameter,
+    is_persistable,
+    put,
+    valid_program,
+    value_of,
+)
+
+__all__ = [
+    "load_params",
+    "load_persistables",
+    "load_vars",
+    "save_params",
+    "save_persistables",
+    "save_vars",
+]
+
+Predicate = Callable[[Variable], bool]
+
+
+def save_vars(
+    executor: Executor,
+    dirname: str | None,
+    main_program: Program | None = None,
+    vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None,
+    filename: str | None = None,
+) -> bytes | None:
+    """Save variables of the global scope, in the reference's file format.
+
+    vars: which; or those of `main_program` (by default the default one) for which
+    `predicate` holds. filename: all into this file of `dirname`, in the order of
+    their names; else each into a file of its own name. If both are None, the bytes
+    of the one file are returned.
+
+    ModelFileError: a variable without a value. Mirrors ``fluid.io.save_vars``.
+    """
+    names = [v.name for v in _selected("save_vars", main_program, vars, predicate)]
+    if not names:
+        if vars is None:
+            warnings.warn("there is no variable to save", stacklevel=2)
+        return None
+    scope = global_scope()
+    if dirname is None and filename is None:
+        memory = BytesIO()
+        for name in sorted(names):
+            write_value(memory, *value_of(name, scope))
+        return memory.getvalue()
+    if dirname is None:
+        raise TypeError("save_vars: a filename needs a dirname")
+    if filename is None:
+        for name in names:
+            with open_write(var_path(dirname, name)) as file:
+                write_value(file, *value_of(name, scope))
+        return None
+    with open_write(os.path.join(dirname, filename)) as file:
+        for name in sorted(names):
+            write_value(file, *value_of(name, scope))
+    return None
+
+
+def save_params(
+    executor: Executor,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
+) -> bytes | None:
+    """Save all parameters (arguments: `save_vars`). Mirrors ``fluid.io.save_params``."""
+    return save_vars(
+        executor,
+        dirname,
+        main_program=main_program,
+        predicate=is_parameter,
+        filename=filename,
+    )
+
+
+def save_persistables(
+    executor: Executor,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
+) -> bytes | None:
+    """Save all persistable variables (arguments: `save_vars`).
+
+    These are the parameters, what optimizers keep, running statistics and the
+    learning rate. Mirrors ``fluid.io.save_persistables``.
+    """
+    return save_vars(
+        executor,
+        dirname,
+        main_program=main_program,
+        predicate=is_persistable,
+        filename=filename,
+    )
+
+
+def load_vars(
+    executor: Executor,
+    dirname: str | None,
+    main_program: Program | None = None,
+    vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None,
+    filename: Any = None,
+) -> None:
+    """Load variables into the global scope; arguments as for `save_vars`.
+
+    filename: with dirname None, the bytes that `save_vars` returned. A combined file
+    must be loaded with the variables that it was saved with. All is read and checked
+    before any variable changes.
+
+    ModelFileError: a file is missing or damaged, or a parameter has another shape
+    than the program declares. Mirrors ``fluid.io.load_vars``.
+    """
+    found = _selected("load_vars", main_program, vars, predicate)
+    if not found:
+        return
+    values = read_vars(dirname, found, filename)
+    check_shapes(found, values)
+    put(values, executor)
+
+
+def load_params(
+    executor: Executor,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: Any = None,
+) -> None:
+    """Load all parameters (see `load_vars`). Mirrors ``fluid.io.load_params``."""
+    load_vars(
+        executor,
+        dirname,
+        main_program=main_program,
+        predicate=is_parameter,
+        filename=filename,
+    )
+
+
+def load_persistables(
+    executor: Executor,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: Any = None,
+) -> None:
+    """Load all persistable variables (see `load_vars`).
+
+    Mirrors ``fluid.io.load_persistables``.
+    """
+    load_vars(
+        executor,
+        dirname,
+        main_program=main_program,
+        predicate=is_persistable,
+        filename=filename,
+    )
+
+
+def read_vars(
+    dirname: str | None, variables: Sequence[Variable], filename: Any
+) -> dict[str, tuple[Any, Any]]:
+    """The values that files hold for these variables; nothing is set."""
+    kinds = sorted((v.name, v.type) for v in variables)
+    if isinstance(filename, bytes) and dirname is None:
+        return read_all(filename, "the given bytes", kinds)
+    if dirname is None:
+        raise TypeError("load_vars: without a dirname, filename must be bytes")
+    if filename is not None:
+        path = os.path.join(dirname, filename)
+        with open_read(path) as file:
+            return read_all(file, path, kinds)
+    values = {}
+    for name, kind in kinds:
+        path = var_path(dirname, name)
+        try:
+            with open_read(path) as file:
+                values |= read_all(file, path, [(name, kind)])
+        except MissingFileError:
+            raise MissingFileError(
+                f"there is no file {path!r} for variable {name!r}; is the model "
+                "complete, and was it saved into separate files?"
+            ) from None
+    return values
+
+
+def _selected(
+    what: str,
+    program: Program | None,
+    variables: Sequence[Variable] | None,
+    predicate: Predicate | None,
+) -> list[Variable]:
+    """The variables that were meant, each once; those of no value left out."""
+    if variables is None:
+        every = list(valid_program(program).list_vars())
+        variables = [v for v in every if predicate is None or predicate(v)]
+    found: dict[str, Variable] = {}
+    for var in variables:
+        if not isinstance(var, Variable):
+            raise TypeError(f"{what}: vars takes Variables, got {var!r:.60}")
+        if var.type != VarType.RAW:
+            found.setdefault(var.name, var)
+    return list(found.values())
