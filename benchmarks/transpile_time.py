@@ -104,7 +104,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3)
     repeat = parser.parse_args().repeat
-    print(f"{'ops':>6} {'servers':>7} {'unchecked':>10} {'checked':>10} {'us per op':>10}")
+    print(
+        f"{'ops':>6} {'servers':>7} {'unchecked':>10} {'checked':>10} {'us per op':>10}"
+    )
     timed(100, 2, True)  # the first run loads the ops
     for ops, servers in SIZES:
         plain = min(timed(ops, servers, False)[1] for _ in range(repeat))

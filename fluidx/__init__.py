@@ -16,6 +16,7 @@ from fluidx import (
     distributed,
     executor,
     initializer,
+    io,
     ir,
     layers,
     metrics,
@@ -33,6 +34,7 @@ from fluidx.executor import (
     Executor,
 )
 from fluidx.input import data, embedding, one_hot
+from fluidx.io import load, save
 from fluidx.ir import (
     Parameter,
     Program,
@@ -104,8 +106,10 @@ __all__ = [
     "global_scope",
     "gradients",
     "initializer",
+    "io",
     "ir",
     "layers",
+    "load",
     "metrics",
     "name_scope",
     "nets",
@@ -114,6 +118,7 @@ __all__ = [
     "param_attr",
     "program_guard",
     "regularizer",
+    "save",
     "scope_guard",
     "transpiler",
     "unique_name",

@@ -109,6 +109,35 @@ class World(Protocol):
         ...
 
 
+class Files(Protocol):
+    """Reads and writes variables in the files of saved models."""
+
+    def save(
+        self,
+        path: str,
+        names: Sequence[str],
+        values: Sequence[Any],
+        lod: Any,
+        overwrite: bool,
+        as_fp16: bool,
+    ) -> None:
+        """Write variables into one file. lod: of the first; None: as the scope has."""
+        ...
+
+    def load(
+        self,
+        source: str | bytes,
+        names: Sequence[str],
+        as_fp16: bool,
+        part: tuple[int, tuple[int, ...]] | None,
+    ) -> list[Any]:
+        """The values that a file (or bytes) holds for these variables.
+
+        part: only (from which element, which shape) of a single tensor.
+        """
+        ...
+
+
 class RunContext(Protocol):
     """The world of one run, for kernels with effects or random numbers."""
 
@@ -130,8 +159,27 @@ class RunContext(Protocol):
         """The same, always numpy's: for draws that devices do not offer."""
         ...
 
-    def run_block(self, index: int) -> None:
-        """Run a sub-block of the program on the current scope."""
+    def run_block(
+        self,
+        index: int,
+        scope: Any = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch: Sequence[str] = (),
+    ) -> Sequence[Any]:
+        """Run a sub-block of the program; returns the values of `fetch`.
+
+        scope: home of the variables that the block declares (by default they come
+        and go with the run). feed: values of variables by name. A fetched name that
+        the block does not make gives None.
+        """
+        ...
+
+    def step_scope(self, parent: Any = None) -> Any:
+        """A new scope inside the current one, or inside `parent`."""
+        ...
+
+    def keeps(self, index: int) -> bool:
+        """Whether a gradient block will look at what this sub-block computes."""
         ...
 
     def serve(self, names: list[str], attrs: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from .infer import InferContext, same_as
 from .registry import op
 from .schema import Attr, AttrType, In, Out
 from .selected_rows import SelectedRows
+from .tensor_array import zeros_for
 
 __all__ = [
     "SHAPE_INPUTS",
@@ -103,7 +103,7 @@ def _(
     return xp.full(sizes, _number(str_value, value, kind), kind)
 
 
-# --- like another tensor -------------------------------------------------------------
+# --- like another tensor -----------------------------------------------------------
 
 
 def infer_batch_like(op: InferContext) -> None:
@@ -173,9 +173,8 @@ fill_zeros_like = op(
 
 @fill_zeros_like.kernel
 def _(xp: Any, x: Any) -> Any:
-    if x.__class__ is SelectedRows:
-        return replace(x, value=xp.zeros_like(x.value))
-    return xp.zeros_like(x)
+    """None where X has no value: what a branch that was not taken would have made."""
+    return zeros_for(xp, x)
 
 
 def _infer_like(op: InferContext) -> None:
@@ -215,7 +214,7 @@ def _(xp: Any, x: Any, *, dtype: int, value: float) -> Any:
     return xp.full(x.shape, _number("", value, kind), kind)
 
 
-# --- assign, assign_value ------------------------------------------------------------
+# --- assign, assign_value ----------------------------------------------------------
 
 
 def _assign_grad(op: GradContext) -> Sequence[OpSpec]:
@@ -237,7 +236,7 @@ assign = op(
 def _(xp: Any, x: Any) -> Any:
     if x.__class__ is SelectedRows:
         return SelectedRows(x.rows.copy(), x.value.copy(), x.height)
-    return x.copy()
+    return x.copy()  # of an array of tensors: the list, not the tensors
 
 
 assign_value = op(
@@ -279,7 +278,7 @@ def _(
     return xp.asarray(np.array(values, to_numpy(dtype)).reshape(tuple(shape)))
 
 
-# --- shape, range --------------------------------------------------------------------
+# --- shape, size, range, linspace --------------------------------------------------
 
 
 def _infer_shape(op: InferContext) -> None:
@@ -299,6 +298,26 @@ shape = op(
 @shape.kernel
 def _(xp: Any, x: Any) -> Any:
     return xp.asarray(np.array(x.shape, np.int32))
+
+
+def _infer_size(op: InferContext) -> None:
+    op.input("Input")
+    op.set("Out", (1,), VarType.INT64)
+
+
+size = op(
+    "size",
+    ins=[In("Input", no_grad=True)],
+    outs=[Out("Out")],
+    infer=_infer_size,
+    grad=None,
+    lod=None,
+)
+
+
+@size.kernel
+def _(xp: Any, x: Any) -> Any:
+    return xp.full(1, x.size, "i8")
 
 
 def _infer_range(op: InferContext) -> None:
@@ -322,3 +341,22 @@ def _(xp: Any, start: Any, end: Any, step: Any) -> Any:
     if by == 0 or (last - first) * by < 0:
         raise ValueError(f"range: no way from {first} to {last} in steps of {by}")
     return xp.arange(first, last, by, dtype=start.dtype)
+
+
+linspace = op(
+    "linspace",
+    ins=[In("Start", no_grad=True), In("Stop", no_grad=True), In("Num", no_grad=True)],
+    outs=[Out("Out")],
+    infer=_infer_range,
+    grad=None,
+    lod=None,
+)
+
+
+@linspace.kernel
+def _(xp: Any, start: Any, stop: Any, num: Any) -> Any:
+    """Num values evenly from Start to Stop, both included."""
+    count = int(num.item())
+    if count < 1:
+        raise ValueError(f"linspace: Num is {count}, not positive")
+    return xp.linspace(start.item(), stop.item(), count, dtype=start.dtype)

@@ -213,6 +213,8 @@ class _Stretch:
         elif len(values) == 1 and len(epmap) > 1:  # the same to every server
             values *= len(epmap)
             names = list(names) * len(epmap)
+        if any(v is None for v in values):
+            raise ValueError(f"send: one of {', '.join(names)} has no value")
         if len(values) != len(epmap):
             raise ValueError(
                 f"send: {len(values)} variables for {len(epmap)} endpoints {epmap}"

@@ -99,7 +99,8 @@ def as_dtype(value: Any) -> VarType:
         kind = VarType(int(value))
     else:
         try:
-            name = value if value == "bfloat16" else np.dtype(value).name
+            known = isinstance(value, str) and value == "bfloat16"
+            name = value if known else np.dtype(value).name
         except TypeError:
             name = str(value)
         if name not in _FROM_NUMPY:

@@ -17,6 +17,7 @@ from .infer import InferContext, same_as
 from .registry import op
 from .schema import Attr, In, Out
 from .selected_rows import SelectedRows
+from .tensor_array import add_values
 from .unary import MKLDNN
 
 __all__: list[str] = []
@@ -63,17 +64,23 @@ sum_ = op(
 )
 
 
+# what `sum` takes besides arrays of one kind
+_KINDS = (SelectedRows, list, type(None))
+
+
 @sum_.kernel
 def _(xp: Any, xs: list[Any], *, out: Any = None) -> Any:
     """Absent (None) inputs count as zero; one dense input makes the sum dense."""
     if len(xs) == 2:
         x, y = xs
-        if x.__class__ is y.__class__ is not SelectedRows and x is not None:
+        if x.__class__ is y.__class__ and x.__class__ not in _KINDS:
             return xp.add(x, y, out=fit(out, x))
     sparse = [x for x in xs if x.__class__ is SelectedRows]
     dense = [x for x in xs if x is not None and x.__class__ is not SelectedRows]
     if not dense:
         return _joined(xp, sparse)
+    if dense[0].__class__ is list:
+        return _array_sum(xp, dense)
     # `out` is the first input's array; it may be there a second time
     if out is not dense[0] or any(x is out for x in dense[1:]):
         dense[0] = dense[0].copy()
@@ -82,6 +89,14 @@ def _(xp: Any, xs: list[Any], *, out: Any = None) -> Any:
         total += x
     for x in sparse:
         add_rows(xp, total, x)
+    return total
+
+
+def _array_sum(xp: Any, arrays: list[list[Any]]) -> list[Any]:
+    """Sum of arrays of tensors, element by element."""
+    total: list[Any] = []
+    for array in arrays:
+        total = add_values(xp, total, array)
     return total
 
 

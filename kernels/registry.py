@@ -22,6 +22,7 @@ parameters say what else the kernel wants: any attribute by its name, or
     counts dict output slot -> number of variables in it
     names  dict slot -> names of its variables (inputs and outputs)
     out    an array that may be overwritten with the first output, or None
+    prior  what the first output's variable held before, or None
 
 It returns the outputs in slot order: a bare value where there is one slot, else a
 tuple (None where not wanted); a list for a duplicable slot.
@@ -48,7 +49,7 @@ Kernel = Callable[..., Any]
 _ops: dict[str, OpDef] = {}
 _batches: dict[str, Kernel] = {}
 _loaded = False
-_SPECIAL = ("ctx", "wants", "lod", "counts", "names", "out")
+_SPECIAL = ("ctx", "wants", "lod", "counts", "names", "out", "prior")
 
 
 @dataclass(slots=True)
@@ -71,7 +72,12 @@ class OpDef:
     view: the output may share memory with the first input.
     overwrites: input slot whose buffer the kernel can reuse through ``out``.
     lod: input slot whose LoD the outputs share; None: outputs have no LoD.
+    unset: input slots that may hold no value yet (the kernel then gets None).
     batch: consecutive ops of one batch group run as one call of its batch kernel.
+    scoped: it runs sub-blocks. Its kernel gets None for all inputs but gradients,
+        takes variables from ``ctx.scope`` by name and leaves its outputs there; only
+        gradients are returned.
+    shares: outputs may share memory with any of the inputs.
     """
 
     def __init__(
@@ -97,6 +103,9 @@ class OpDef:
         self.overwrites: str | None = traits.pop("overwrites", None)
         self.lod: str | None = traits.pop("lod", self.ins[0].name if ins else None)
         self.batch: str | None = traits.pop("batch", None)
+        self.scoped: bool = traits.pop("scoped", False)
+        self.shares: bool = traits.pop("shares", False)
+        self.unset: frozenset[str] = frozenset(traits.pop("unset", ()))
         self.shape_only: frozenset[str] = frozenset(traits.pop("shape_only", ()))
         self.forward: OpDef | None = traits.pop("forward", None)
         if traits:

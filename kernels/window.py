@@ -1,4 +1,4 @@
-"""Sliding windows over height and width: the geometry that conv2d and pool2d share.
+"""Sliding windows over images: the geometry that convolution and pooling share.
 
 Everything here is arithmetic on sizes; -1 stands for a size that is not known yet.
 """
@@ -55,24 +55,27 @@ def inside(first: int, every: int, count: int, size: int) -> tuple[slice, slice]
     return slice(low, high), slice(start, stop, every)
 
 
-def channels_last(layout: str, fail: Fail) -> bool:
+def channels_last(layout: str, fail: Fail, dims: int = 2) -> bool:
     """Whether a data format keeps channels in the last dimension."""
-    if layout in ("NCHW", "AnyLayout"):
+    first, last = ("NCHW", "NHWC") if dims == 2 else ("NCDHW", "NDHWC")
+    if layout in (first, "AnyLayout"):
         return False
-    if layout == "NHWC":
+    if layout == last:
         return True
-    fail(f"data format must be NCHW or NHWC, not {layout!r}")
+    fail(f"data format must be {first} or {last}, not {layout!r}")
     return False
 
 
-def explicit_pads(paddings: Sequence[int], fail: Fail) -> tuple[int, int, int, int]:
-    """(top, bottom, left, right) from the two or four numbers of ``paddings``."""
+def explicit_pads(
+    paddings: Sequence[int], fail: Fail, dims: int = 2
+) -> list[tuple[int, int]]:
+    """(before, after) of each axis, from one or two numbers per axis."""
     pads = [int(p) for p in paddings]
-    if len(pads) == 2:
-        pads = [pads[0], pads[0], pads[1], pads[1]]
-    if len(pads) != 4:
-        fail(f"paddings needs 2 or 4 numbers, got {list(paddings)}")
-    return pads[0], pads[1], pads[2], pads[3]
+    if len(pads) == dims:
+        return [(p, p) for p in pads]
+    if len(pads) != 2 * dims:
+        fail(f"paddings needs {dims} or {2 * dims} numbers, got {list(paddings)}")
+    return list(zip(pads[::2], pads[1::2]))
 
 
 def axis_pads(

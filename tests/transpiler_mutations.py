@@ -213,7 +213,7 @@ def mutations(programs: Programs) -> Iterator[tuple[str, Mutation]]:
             where = f"{role} {kind} block {number} op {at} {op.type}"
             acts: list[tuple[str, Callable[[Block, int], None]]] = []
             acts += [("dropped", _drop)] if op.type in _NEEDED else []
-            once = op.type in _ONCE and kind == "main" or op.type in _ONCE_IN_RINGS
+            once = (op.type in _ONCE and kind == "main") or op.type in _ONCE_IN_RINGS
             acts += [("repeated", _repeat)] if once else []
             acts += _ACTIONS.get(op.type, [])
             for action, act in acts:

@@ -14,21 +14,26 @@ from .config import (
     Setting,
     TranspileError,
 )
+from .cost import Cost, Network, Workload, cost, scaling
 from .distribute_transpiler import DistributeTranspiler
 from .facts import Facts
 from .geo_sgd_transpiler import GeoSgdTranspiler
 from .memory_optimization_transpiler import memory_optimize, release_memory
 from .plan import Sharded, ShardPlan, Slice, make_plan
 from .ps_dispatcher import HashName, PSDispatcher, RoundRobin
+from .roles import Distributed, config_for, distribute
 from .verify import VerificationError, verify
 
 __all__ = [
+    "Cost",
     "DistributeTranspiler",
     "DistributeTranspilerConfig",
+    "Distributed",
     "DistributedMode",
     "Facts",
     "GeoSgdTranspiler",
     "HashName",
+    "Network",
     "PSDispatcher",
     "RoundRobin",
     "ServerRuntimeConfig",
@@ -38,12 +43,17 @@ __all__ = [
     "Slice",
     "TranspileError",
     "VerificationError",
+    "Workload",
     "collective",
+    "config_for",
+    "cost",
+    "distribute",
     "distribute_transpiler",
     "geo_sgd_transpiler",
     "make_plan",
     "memory_optimize",
     "ps_dispatcher",
     "release_memory",
+    "scaling",
     "verify",
 ]

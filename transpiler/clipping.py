@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from fluidx.ir import Operator
 
-from .facts import OPTIMIZE, SCHEDULE, is_clip, names_in, names_out, role_of
+from .marks import OPTIMIZE, SCHEDULE, is_clip, names_in, names_out, role_of
 
 __all__ = ["ClipPlan", "OptimizerClip", "clip_plan", "optimizer_clip"]
 
@@ -106,7 +106,7 @@ def clip_plan(
         return None
     made = {n for op in across for n in names_out(op)}
     wanted = {n for op in across for n in names_in(op)} - made
-    gathered = {}
+    gathered: dict[str, str] = {}
     factors: dict[str, None] = {}
     for param, ops in updates.items():
         for op in ops:

@@ -63,9 +63,7 @@ def ring_startup(
     edit = Editor(block)
     others = [e for i, e in enumerate(endpoints) if i != rank]
     for ring in range(nrings):
-        name = declare(
-            block, f"nccl_id_{ring}", kind=VarType.RAW, persistable=True
-        )
+        name = declare(block, f"nccl_id_{ring}", kind=VarType.RAW, persistable=True)
         mine = {"rank": rank, "endpoint": endpoints[rank], "other_endpoints": others}
         edit.append(new_op(block, "c_gen_nccl_id", {}, {"Out": [name]}, mine))
         sizes = {"nranks": len(endpoints), "rank": rank, "ring_id": ring}
@@ -73,7 +71,9 @@ def ring_startup(
     last = None
     for at, param in enumerate(_parameters(block)):
         last = param.name
-        edit.append(_on(block, "c_broadcast", last, 0, None, ring_id=at % nrings, root=0))
+        edit.append(
+            _on(block, "c_broadcast", last, 0, None, ring_id=at % nrings, root=0)
+        )
     for ring in range(nrings) if last else ():
         edit.append(_on(block, "c_sync_comm_stream", last or "", 0, None, ring_id=ring))
     edit.commit()
@@ -84,23 +84,29 @@ def all_startup(program: Program) -> Program:
     """One communicator over all devices of this process."""
     made = program.clone()
     block = made.global_block()
-    block.ops.append(new_op(block, "c_comm_init_all", {}, {}, {"ring_id": 0, "devices": []}))
+    block.ops.append(
+        new_op(block, "c_comm_init_all", {}, {}, {"ring_id": 0, "devices": []})
+    )
     return made
 
 
 # ------------------------------------------------------------------ gradients
 
 
-def grad_allreduce_main(program: Program, *, nranks: int, nrings: int) -> Program:
-    """Every gradient is the mean over the workers before anything is updated."""
+def grad_allreduce_main(
+    program: Program, *, nranks: int, nrings: int, mean: bool = True
+) -> Program:
+    """Every gradient is the mean over the workers before anything is updated.
+
+    mean False: their sum.
+    """
     made = program.clone()
     block = made.global_block()
     edit = Editor(block)
     for op in block.ops:
-        if op.role == _BACKWARD | OpRole.Loss:
+        if mean and op.role == _BACKWARD | OpRole.Loss:
             seed = op.outputs["Out"][0]
-            mean = 1.0 / nranks
-            edit.after(op, _on(block, "scale", seed, _BACKWARD, op, scale=mean))
+            edit.after(op, _on(block, "scale", seed, _BACKWARD, op, scale=1.0 / nranks))
     ring, last = 0, None
     for op in reversed(block.ops):
         grads = [g for _, g in role_pairs(op)] if op.role & _BACKWARD else []
@@ -256,7 +262,7 @@ class Collective:
             )
         if endpoints[rank] != current:
             raise TranspileError(
-                f"worker {rank} is {endpoints[rank]}, not the current endpoint {current}"
+                f"worker {rank} is {endpoints[rank]}, the current endpoint {current}"
             )
 
     def _startup(self, startup: Program) -> Program:

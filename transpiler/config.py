@@ -60,7 +60,7 @@ class DistributeTranspilerConfig:
     runtime_split_send_recv, half_async, completely_not_async, enable_dc_asgd,
     geo_sgd_mode, geo_sgd_need_push_nums: how gradients travel. nccl_comm_num,
     use_hierarchical_allreduce, hierarchical_allreduce_inter_nranks,
-    collective_mode: the modes without servers. print_log: print each pass.
+    collective_mode: the modes without servers. print_log: print the plan.
     wait_port: kept for scripts; a rewrite never waits, the runtime's client does.
     verify: check the programs of all roles against each other before they are
     handed out (an option of fluidx).
@@ -210,5 +210,7 @@ def check_trainers(trainer_id: Any, trainers: Any) -> int:
     if isinstance(trainer_id, bool) or not isinstance(trainer_id, int):
         raise TranspileError(f"trainer_id must be a number, got {trainer_id!r}")
     if not 0 <= trainer_id < trainers:
-        raise TranspileError(f"trainer_id {trainer_id} is not below trainers {trainers}")
+        raise TranspileError(
+            f"trainer_id {trainer_id} is not below trainers {trainers}"
+        )
     return trainers

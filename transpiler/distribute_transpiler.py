@@ -146,6 +146,8 @@ class DistributeTranspiler:
         facts = Facts.of(main.clone(), startup.clone(), setting.suffixed)
         plan = make_plan(facts, setting)
         self._facts, self._plan = facts, plan
+        if self.config.print_log:
+            print(plan.to_text())
         self._rewrite(main, startup, trainer_id)
         main._endpoints = list(setting.endpoints)
         main._parameters_on_pservers = plan
@@ -177,6 +179,7 @@ class DistributeTranspiler:
             )
             adopt(startup, made)
             main._trainers_endpoints = list(workers)
+            main._nccl_comm_num = config.nccl_comm_num
             return
         if config.collective_mode not in _COLLECTIVES:
             raise TranspileError(
@@ -201,7 +204,9 @@ class DistributeTranspiler:
     ) -> dict[str, dict[str, Program]]:
         """This trainer's programs and those of all servers."""
         found = {f"trainer-{self.trainer_id}": {"main": main, "startup": startup}}
-        for i, endpoint in enumerate(self._plan.setting.endpoints if self._plan else ()):
+        for i, endpoint in enumerate(
+            self._plan.setting.endpoints if self._plan else ()
+        ):
             made = self.get_pserver_programs(endpoint)
             found[f"pserver-{i}"] = dict(zip(("main", "startup"), made))
         return found
@@ -264,9 +269,7 @@ class DistributeTranspiler:
         if main is None:
             main = self._server(plan, facts, endpoint)
         if startup_program is not None and not startup_program._is_distributed:
-            facts = Facts.of(
-                facts.main, startup_program, plan.setting.suffixed
-            )
+            facts = Facts.of(facts.main, startup_program, plan.setting.suffixed)
         return pserver_startup(
             facts.startup, plan=plan, endpoint=endpoint, facts=facts, main=main
         )

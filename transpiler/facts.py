@@ -6,68 +6,41 @@ Everything here is read off op roles, ``op_role_var`` and slots, never off names
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fluidx.ir import Operator, OpRole, Program, Variable
+from fluidx.ir import Operator, Program, Variable
 from fluidx.kernels import VarType
 
-__all__ = ["Facts", "is_clip", "is_lookup", "names_in", "names_out", "role_pairs"]
-
-_CLIP_SCOPE = "@CLIP"
-LOOKUPS = ("lookup_table", "lookup_table_v2")
-# plain numbers: flag arithmetic is slow, and every op is asked
-OPTIMIZE, SCHEDULE, BACKWARD = map(
-    int, (OpRole.Optimize, OpRole.LRSched, OpRole.Backward)
+from .clipping import optimizer_clip
+from .marks import (
+    BACKWARD,
+    LOOKUPS,
+    OPTIMIZE,
+    SCHEDULE,
+    is_clip,
+    is_lookup,
+    is_update,
+    names_in,
+    names_out,
+    role_of,
+    role_pairs,
 )
 
-
-def role_of(op: Operator) -> int:
-    """An op's role as a plain number."""
-    return op.attrs.get("op_role", 0)  # type: ignore[no-any-return]
-
-
-def names_in(op: Operator) -> Iterator[str]:
-    """All names that an op reads."""
-    for args in op.inputs.values():
-        yield from args
-
-
-def names_out(op: Operator) -> Iterator[str]:
-    """All names that an op writes."""
-    for args in op.outputs.values():
-        yield from args
-
-
-def is_clip(op: Operator) -> bool:
-    """Whether `fluid.clip.set_gradient_clip` made this op.
-
-    Such ops see one trainer's gradient and stay there (the reference tells them by
-    their name scope, too).
-    """
-    if not role_of(op) & OPTIMIZE:
-        return False
-    return _CLIP_SCOPE in op.attrs.get("op_namescope", "")
-
-
-def role_pairs(op: Operator) -> Iterator[tuple[str, str]]:
-    """The (parameter, gradient) pairs of an op."""
-    given = op.attrs.get("op_role_var") or ()
-    yield from zip(given[::2], given[1::2])
-
-
-def is_lookup(op: Operator) -> bool:
-    """A forward table lookup whose table may live on servers alone."""
-    if op.type not in LOOKUPS or role_of(op) & BACKWARD:
-        return False
-    # the reference fails on a distributed `lookup_table`; its v2 it keeps local
-    distributed = op.type == "lookup_table" and op.attrs.get("is_distributed")
-    return bool(op.attrs.get("remote_prefetch") or distributed)
-
-
-def is_update(op: Operator) -> bool:
-    """An op that changes a parameter; not every one has a learning rate."""
-    return bool(op.inputs.get("Param")) and bool(role_of(op) & OPTIMIZE)
+__all__ = [
+    "BACKWARD",
+    "LOOKUPS",
+    "OPTIMIZE",
+    "SCHEDULE",
+    "Facts",
+    "is_clip",
+    "is_lookup",
+    "is_update",
+    "names_in",
+    "names_out",
+    "role_of",
+    "role_pairs",
+]
 
 
 @dataclass
@@ -107,8 +80,6 @@ class Facts:
         merging: gradients of several trainers are merged on servers, so that an
         optimizer's ``grad_clip`` has to see what was merged.
         """
-        from .clipping import optimizer_clip
-
         made = cls(main, startup)
         ops = main.global_block().ops
         clip = optimizer_clip(ops)

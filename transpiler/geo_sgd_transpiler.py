@@ -5,6 +5,7 @@ Mirrors ``fluid.transpiler.geo_sgd_transpiler.GeoSgdTranspiler``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fluidx.ir import Block, Editor, Operator, OpRole, Program
@@ -15,9 +16,15 @@ from .distribute_transpiler import DistributeTranspiler
 from .edits import adopt, control_names, declare, new_op
 from .facts import LOOKUPS, Facts, is_clip
 from .plan import Sharded, ShardPlan
+from .pserver import serving
 from .startup import receive_parameters
 
-__all__ = ["GeoSgdTranspiler", "geo_server_main", "geo_trainer_main", "geo_trainer_startup"]
+__all__ = [
+    "GeoSgdTranspiler",
+    "geo_server_main",
+    "geo_trainer_main",
+    "geo_trainer_startup",
+]
 
 COMMUNICATOR = ["127.0.0.1:6164"]  # not a server: the trainer's own communicator
 PARAM_INIT = "param_init"
@@ -68,7 +75,9 @@ def geo_trainer_main(program: Program, *, plan: ShardPlan) -> Program:
     return made
 
 
-def geo_trainer_startup(program: Program, *, plan: ShardPlan, trainer_id: int) -> Program:
+def geo_trainer_startup(
+    program: Program, *, plan: ShardPlan, trainer_id: int
+) -> Program:
     """Everything is initialised; dense parameters are then received."""
     made = program.clone()
     block = made.global_block()
@@ -109,21 +118,11 @@ def geo_server_main(
     if not blocks:
         blocks.append(made._create_block(0))
     made.current_block_idx = 0
-    attrs: dict[str, Any] = {
-        "endpoint": endpoint,
-        "Fanin": plan.setting.trainers,
+    attrs = serving(plan.setting, endpoint, runtime) | {
         "pserver_id": -1,
-        "distributed_mode": plan.setting.distributed_mode,
         "optimize_blocks": blocks,
         "grad_to_block_id": keys,
         "sparse_grad_to_param": sparse,
-        "lr_decay_block_id": -1,
-        "prefetch_var_name_to_block_id": [],
-        "checkpint_block_id": -1,
-        "dc_asgd": False,
-        "rpc_get_thread_num": runtime._rpc_get_thread_num,
-        "rpc_send_thread_num": runtime._rpc_send_thread_num,
-        "rpc_prefetch_thread_num": runtime._rpc_prefetch_thread_num,
     }
     like = next(op for ops in facts.updates.values() for op in ops)
     main.ops.append(new_op(main, "listen_and_serv", {}, {}, attrs, 0, like))
@@ -161,8 +160,6 @@ class GeoSgdTranspiler(DistributeTranspiler):
         )
 
     def _setting(self, pservers: str, trainers: int, sync: bool) -> Setting:
-        from dataclasses import replace
-
         made = super()._setting(pservers, trainers, sync)
         return replace(made, geo=True, runtime_split=False, dc_asgd=False)
 
@@ -176,5 +173,3 @@ class GeoSgdTranspiler(DistributeTranspiler):
         return geo_server_main(
             plan=plan, endpoint=endpoint, facts=facts, runtime=self.server_config
         )
-
-

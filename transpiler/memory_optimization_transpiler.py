@@ -15,9 +15,7 @@ __all__ = ["memory_optimize", "release_memory"]
 
 def _checked(name: str, program: object) -> None:
     if not isinstance(program, Program):
-        raise TypeError(
-            f"{name}: expected a Program, got {program.__class__.__name__}"
-        )
+        raise TypeError(f"{name}: expected a Program, got {program.__class__.__name__}")
 
 
 def memory_optimize(

@@ -97,6 +97,19 @@ class ShardPlan:
     counters: tuple[str, ...]
     clip: ClipPlan | None = None
 
+    def to_text(self) -> str:
+        """One line per slice: its name, shape, rows of the whole, and server."""
+        lines = []
+        for param in self.parameters:
+            kind = " rows" if param.sparse else ""
+            for piece in param.slices:
+                last = piece.row + piece.rows
+                lines.append(
+                    f"{piece.name} {param.dtype.name}{list(piece.shape)}{kind} "
+                    f"[{piece.row}:{last}] on {piece.endpoint}"
+                )
+        return "\n".join(lines)
+
     @cached_property
     def by_name(self) -> Mapping[str, Sharded]:
         return {p.name: p for p in self.parameters}
@@ -215,7 +228,9 @@ def _sharded(
     )
 
 
-def _owners(setting: Setting, dispatcher: object, pieces: Sequence[_Piece]) -> list[str]:
+def _owners(
+    setting: Setting, dispatcher: object, pieces: Sequence[_Piece]
+) -> list[str]:
     owners = list(dispatcher.dispatch(pieces))  # type: ignore[attr-defined]
     if len(owners) != len(pieces):
         raise TranspileError(

@@ -8,13 +8,13 @@ from typing import Any
 from fluidx.ir import Block, Operator, Program, Variable
 from fluidx.kernels import VarType
 
-from .config import ServerRuntimeConfig
+from .config import ServerRuntimeConfig, Setting
 from .edits import Slots, declare, new_op
 from .facts import Facts, names_in, names_out
 from .plan import ShardPlan, Slice
 from .schedule import copy_schedule, schedule_block
 
-__all__ = ["local_names", "pserver_main"]
+__all__ = ["local_names", "pserver_main", "serving"]
 
 TRAINER_ID = "@TRAINER_ID@"
 
@@ -217,9 +217,7 @@ class _Server:
     ) -> dict[str, str]:
         """grad + grad * grad * (param - param when this trainer fetched it)."""
         param = self.plan.by_name[name]
-        copies = [
-            f"{piece.name}.trainer_{t}_bak" for t in range(self.setting.trainers)
-        ]
+        copies = [f"{piece.name}.trainer_{t}_bak" for t in range(self.setting.trainers)]
         for copy in copies:
             declare(self.main, copy, piece.shape, param.dtype)
         declare(block, TRAINER_ID, [1], VarType.INT64)
@@ -255,11 +253,8 @@ class _Server:
         if self.plan.clip and self.mine:
             for factor in self.plan.clip.factors:
                 arriving += self.plan.parts(factor)
-        attrs: dict[str, Any] = {
-            "endpoint": self.endpoint,
-            "Fanin": self.setting.trainers,
+        attrs = serving(self.setting, self.endpoint, runtime) | {
             "pserver_id": self.setting.index(self.endpoint),
-            "distributed_mode": self.setting.distributed_mode,
             "optimize_blocks": list(blocks),
             "grad_to_block_id": self.grad_blocks,
             "sparse_grad_to_param": [
@@ -269,17 +264,29 @@ class _Server:
                 if self.plan.by_name[name].sparse
             ],
             "lr_decay_block_id": self.schedule,
-            "prefetch_var_name_to_block_id": [],
-            "checkpint_block_id": -1,
-            "dc_asgd": self.setting.dc_asgd,
-            "rpc_get_thread_num": runtime._rpc_get_thread_num,
-            "rpc_send_thread_num": runtime._rpc_send_thread_num,
-            "rpc_prefetch_thread_num": runtime._rpc_prefetch_thread_num,
         }
         like = next((op for ops in self.facts.updates.values() for op in ops), None)
         self.main.ops.append(
             new_op(self.main, "listen_and_serv", {"X": arriving}, {}, attrs, 0, like)
         )
+
+
+def serving(
+    setting: Setting, endpoint: str, runtime: ServerRuntimeConfig
+) -> dict[str, Any]:
+    """Attributes that every `listen_and_serv` of a cluster has."""
+    return {
+        "endpoint": endpoint,
+        "Fanin": setting.trainers,
+        "distributed_mode": setting.distributed_mode,
+        "dc_asgd": setting.dc_asgd,
+        "lr_decay_block_id": -1,
+        "prefetch_var_name_to_block_id": [],
+        "checkpint_block_id": -1,
+        "rpc_get_thread_num": runtime._rpc_get_thread_num,
+        "rpc_send_thread_num": runtime._rpc_send_thread_num,
+        "rpc_prefetch_thread_num": runtime._rpc_prefetch_thread_num,
+    }
 
 
 def server_facts(var: Variable, name: str) -> dict[str, Any]:
@@ -288,5 +295,3 @@ def server_facts(var: Variable, name: str) -> dict[str, Any]:
     facts.update(name=name, stop_gradient=False, is_data=False)
     facts["persistable"] = var.type != VarType.STEP_SCOPES
     return facts
-
-

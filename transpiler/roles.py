@@ -64,6 +64,7 @@ MODES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
 }
 FIRST_SERVER, FIRST_WORKER = 6174, 7164
+_ALONE = "single_process_multi_thread"
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,8 @@ def distribute(
     made: dict[str, dict[str, Program]] = {}
     plan = None
     serving = config.mode == "pserver"
+    if config.mode == "collective" and config.collective_mode == _ALONE:
+        trainers = 1  # its ranks are this process's devices
     workers = endpoints(trainers, FIRST_WORKER)
     for rank in range(trainers):
         pair = main.clone(), startup.clone()

@@ -147,8 +147,7 @@ class _ServerStartup:
 
     def _origins_of(self, piece: Slice, known: Mapping[str, Variable]) -> None:
         used = {n for op in self.facts.updates[piece.param] for n in names_in(op)}
-        names = dict.fromkeys(used)
-        names.update((n, n) for n in used)
+        names = {n: n for n in used}
         names.update(local_names(self.plan, self.facts, piece))
         for old, new in names.items():
             if new in known and old in self.facts.inits:
@@ -234,5 +233,3 @@ def slice_init(op: Operator, piece: Slice) -> None:
         values: Sequence[Any] = op.attrs.get(name) or ()
         if len(values) >= rows.stop:
             op.attrs[name] = list(values[rows])
-
-

@@ -303,7 +303,9 @@ class _Walk:
         ids = sum(_ids(self.block, n, self.work.batch) for n in op.inputs["Ids"])
         counts = _shared(self.work.distinct.get(table, ids), heights)
         asked: dict[str, list[tuple[Value, Value]]] = {}
-        for name, end, rows in zip(op.attr("table_names"), op.attr("endpoints"), counts):
+        for name, end, rows in zip(
+            op.attr("table_names"), op.attr("endpoints"), counts
+        ):
             if rows:
                 numbers = dense(name, (rows,), VarType.INT64)
                 found = dense(name, (rows, var.shape[1]), var.dtype)

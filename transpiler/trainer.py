@@ -10,7 +10,15 @@ from fluidx.kernels import VarType
 
 from .clipping import ClipPlan
 from .config import TranspileError
-from .edits import RPC, control_names, declare, drop_vars, new_op, rename_slots, where_of
+from .edits import (
+    RPC,
+    control_names,
+    declare,
+    drop_vars,
+    new_op,
+    rename_slots,
+    where_of,
+)
 from .facts import OPTIMIZE, Facts, names_in, names_out, role_of
 from .lookups import remote_lookups
 from .plan import Sharded, ShardPlan
@@ -163,7 +171,7 @@ class _Trainer:
     def _sends(self, param: Sharded, anchor: Operator) -> list[Operator]:
         made = []
         values = [self._pair(param)[1]]
-        attrs = {"epmap": param.endpoints}
+        attrs: dict[str, object] = {"epmap": param.endpoints}
         if self.setting.runtime_split:
             names = [self.plan.sent_name(s.grad, self.id) for s in param.slices]
             attrs |= {"send_varnames": names, "sections": param.sections}

@@ -38,7 +38,7 @@ class _Geo:
         self.found.append(Problem("geo", text, (self.role.side(op, name, at),)))
 
     def parameters(self) -> None:
-        """Servers hold all rows of every updated parameter; dense ones come at first."""
+        """Servers hold all rows of each updated parameter; dense ones come at first."""
         pieces = self._pieces()
         start = self.role.startup.global_block().ops
         came = {n for op in start if op.type == "recv" for n in op.outputs["Out"]}
@@ -59,7 +59,9 @@ class _Geo:
                 self._bad(f"{name}.delta is not declared", op, name)
             missing = [p for p in pieces.get(name, ()) if p not in came]
             if missing and name not in tables:
-                self._bad(f"{missing[0]} is not received at the start", op, name, "startup")
+                self._bad(
+                    f"{missing[0]} is not received at the start", op, name, "startup"
+                )
 
     def _pieces(self) -> dict[str, list[str]]:
         own = [v.name for v in self.role.main.list_vars() if isinstance(v, Parameter)]
@@ -83,6 +85,11 @@ class _Geo:
                 continue
             names, ids = last.attr("send_varnames"), last.inputs.get("X", [])
             if last.attr("epmap") != [COMMUNICATOR] or len(names) != len(ids):
-                self._bad(f"{ids} are sent as {names} to {last.attr('epmap')}", last, "", program)
+                self._bad(
+                    f"{ids} are sent as {names} to {last.attr('epmap')}",
+                    last,
+                    "",
+                    program,
+                )
             if program == "startup" and ids != names:
                 self._bad(f"{ids} are sent as {names}", last, "", program)

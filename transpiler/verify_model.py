@@ -61,7 +61,9 @@ class Problem:
     sides: tuple[Side, ...]
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.kind}: {self.message}", *(f"  {s}" for s in self.sides)])
+        return "\n".join(
+            [f"{self.kind}: {self.message}", *(f"  {s}" for s in self.sides)]
+        )
 
 
 @dataclass(frozen=True)
@@ -169,5 +171,3 @@ def read_roles(programs: Mapping[str, Mapping[str, Program]]) -> list[Role]:
     if not roles:
         raise TranspileError("verify: no programs were given")
     return roles
-
-

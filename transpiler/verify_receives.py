@@ -60,7 +60,7 @@ class Receives(Look):
             return 0
         wanted = whole.shape[1:] if whole is not None else ()
         same = whole is None or (there.dtype, there.type) == (whole.dtype, whole.type)
-        if rows is not None and there.shape != (rows, *wanted) or not same:
+        if (rows is not None and there.shape != (rows, *wanted)) or not same:
             text = f"{name}: {looks(whole)} is wanted, {endpoint} has {looks(there)}"
             self.bad("shape", text, op, name, server, program)
         return there.shape[0] if there.shape else 0
@@ -112,6 +112,9 @@ class Receives(Look):
         for op in ops:
             if op.type == "recv":
                 came.update((n, op) for n in op.outputs.get("Out", []))
+            if op.type == "sum":  # parts of a norm are added up
+                for name in op.inputs["X"]:
+                    came.pop(name, None)
             if op.type != "concat" or not any(n in came for n in op.inputs["X"]):
                 continue
             names, target = op.inputs["X"], op.outputs["Out"][0]
@@ -119,7 +122,14 @@ class Receives(Look):
             parts = [op.block.vars.get(n) for n in names]
             source = came.get(names[0])
             if source is None or source.outputs["Out"] != names:
-                self.bad("join", f"{names} are not what is received", op, target, None, program)
+                self.bad(
+                    "join",
+                    f"{names} are not what is received",
+                    op,
+                    target,
+                    None,
+                    program,
+                )
             rows = [p.shape[0] for p in parts if p is not None]
             if whole is None or sum(rows) != whole.shape[0] or op.attr("axis"):
                 text = f"slices of {rows} rows make no {target} {looks(whole)}"

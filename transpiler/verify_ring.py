@@ -33,7 +33,7 @@ def ring_problems(roles: Sequence[Role], complete: bool) -> list[Problem]:
 
 def _sequence(role: Role, program: str) -> list[tuple[tuple[object, ...], Operator]]:
     block = (role.main if program == "main" else role.startup).global_block()
-    made = []
+    made: list[tuple[tuple[object, ...], Operator]] = []
     for op in block.ops:
         if op.type in _MOVES or op.type in _STREAMS:
             name = next(iter(op.input_arg_names), "")
@@ -80,19 +80,24 @@ def _ranks(roles: Sequence[Role], complete: bool) -> Iterator[Problem]:
             groups.setdefault(key, []).append((role, op, rank, workers))
     for key, members in groups.items():
         first = members[0]
-        for role, op, rank, workers in members:
+        for role, op, _, workers in members:
             same = {k: v for k, v in op.attrs.items() if k in _SHARED}
             theirs = {k: v for k, v in first[1].attrs.items() if k in _SHARED}
             if workers != first[3] or same != theirs:
                 text = f"{key}: workers are {first[3]} or {workers}, {theirs} or {same}"
-                sides = (first[0].side(first[1], key, "startup"), role.side(op, key, "startup"))
+                sides = (
+                    first[0].side(first[1], key, "startup"),
+                    role.side(op, key, "startup"),
+                )
                 yield Problem("workers", text, sides)
         ranks = sorted(m[2] for m in members)
         whole = list(range(len(first[3])))
         # two workers may stand for many: then nobody is there twice
         if len(set(ranks)) != len(ranks) or not set(ranks) <= set(whole):
             text = f"{key}: ranks {ranks} of {len(whole)} workers"
-            yield Problem("workers", text, tuple(m[0].side(m[1], key, "startup") for m in members))
+            yield Problem(
+                "workers", text, tuple(m[0].side(m[1], key, "startup") for m in members)
+            )
         elif complete and ranks != whole:
             text = f"{key}: workers {ranks} are there, {len(whole)} are waited for"
             yield Problem("workers", text, (first[0].side(first[1], key, "startup"),))
@@ -114,7 +119,9 @@ class _Worker:
         self.of_params = [op for op in self.sums if role_of(op) & OPTIMIZE]
         self.rings: dict[int, Operator] = {}
 
-    def _bad(self, text: str, op: Operator | None, name: str = "", at: str = "main") -> None:
+    def _bad(
+        self, text: str, op: Operator | None, name: str = "", at: str = "main"
+    ) -> None:
         self.found.append(Problem("collective", text, (self.role.side(op, name, at),)))
 
     def problems(self) -> list[Problem]:
@@ -147,22 +154,28 @@ class _Worker:
                 sizes.add(op.attrs.get("nranks", 0))
                 for name in op.input_arg_names:
                     if name not in made:
-                        self._bad(f"{name} is used before it is made", op, name, "startup")
+                        self._bad(
+                            f"{name} is used before it is made", op, name, "startup"
+                        )
             elif op.type == "c_broadcast":
                 sent.update(op.input_arg_names)
                 if op.attr("ring_id") not in self.rings:
-                    self._bad(f"ring {op.attr('ring_id')} is not made yet", op, "", "startup")
+                    self._bad(
+                        f"ring {op.attr('ring_id')} is not made yet", op, "", "startup"
+                    )
         self.size = max(sizes, default=0)
         if len(sizes) > 1:
             self._bad(f"rings of different sizes {sizes}", None, "", "startup")
         own = [v.name for v in block.vars.values() if isinstance(v, Parameter)]
         for name in own if self.size else ():
             if sent[name] != 1:
-                self._bad(f"{name} is broadcast {sent[name]} times", None, name, "startup")
+                self._bad(
+                    f"{name} is broadcast {sent[name]} times", None, name, "startup"
+                )
         self._synced(block.ops, "startup", "c_broadcast", "assign")
 
     def _identify(self, op: Operator) -> None:
-        rank = op.attrs.get("rank", op.attrs.get("trainer_id"))
+        rank = int(op.attrs.get("rank", op.attrs.get("trainer_id", -1)))
         block = self.role.startup.global_block()
         for name in names_out(op):
             if name not in block.vars:
@@ -173,7 +186,9 @@ class _Worker:
                     text = f"rank {rank} here, {other.attr('rank')} in c_comm_init"
                     self._bad(text, op, "", "startup")
         elif not 0 <= rank < len(op.attr("trainers")):
-            self._bad(f"trainer_id {rank} of {len(op.attr('trainers'))}", op, "", "startup")
+            self._bad(
+                f"trainer_id {rank} of {len(op.attr('trainers'))}", op, "", "startup"
+            )
 
     def _synced(
         self, ops: Sequence[Operator], at: str, moves: str, before: str
@@ -190,7 +205,9 @@ class _Worker:
             elif op.type == before and moving.intersection(op.input_arg_names):
                 break
         for ring, op in open_.items():
-            self._bad(f"ring {ring} is not waited for before its result is used", op, "", at)
+            self._bad(
+                f"ring {ring} is not waited for before its result is used", op, "", at
+            )
 
     # ------------------------------------------------ gradients
 
@@ -212,7 +229,9 @@ class _Worker:
                         self._bad(f"{grad} is changed after it was summed", op, grad)
                     wanted[grad] = at
         for grad in set(wanted) - set(summed):
-            self._bad(f"{grad} is never summed over the workers", ops[wanted[grad]], grad)
+            self._bad(
+                f"{grad} is never summed over the workers", ops[wanted[grad]], grad
+            )
         self._waits(ops, first)
         self._mean(ops)
 
@@ -262,7 +281,9 @@ class _Worker:
             if op.type == "scale" and name in seeds and op.outputs["Out"] == [name]:
                 seeds.discard(name)
                 if not isclose(op.attr("scale"), 1 / self.size, rel_tol=1e-6):
-                    self._bad(f"scaled by {op.attr('scale')}, not 1/{self.size}", op, name)
+                    self._bad(
+                        f"scaled by {op.attr('scale')}, not 1/{self.size}", op, name
+                    )
         for name in seeds:
             self._bad(f"{name} is not divided by {self.size} workers", None, name)
 
@@ -277,10 +298,12 @@ class _Worker:
             if not is_update(op):
                 continue
             name = op.inputs["Param"][0]
-            after = [o for o in ops[at + 1 : at + 4]]
+            after = ops[at + 1 : at + 4]
             if [o.type for o in after] != pattern or not _all_on(after, name):
                 self._bad(f"{name} is updated, but its step is not summed", op, name)
-        where = {n: [] for o in ops if is_update(o) for n in o.inputs["Param"]}
+        where: dict[str, list[Operator]] = {
+            n: [] for o in ops if is_update(o) for n in o.inputs["Param"]
+        }
         for op in ops:
             touched = op.outputs.get("Out", [""])[0].removesuffix("@SNAPSHOT")
             if touched in where and op.type in tail + pattern:
@@ -291,11 +314,17 @@ class _Worker:
                 self._bad(text, done[0] if done else None, name)
                 continue
             mean = done[3]
-            if self.size and not isclose(mean.attr("scale"), 1 / self.size, rel_tol=1e-6):
-                self._bad(f"scaled by {mean.attr('scale')}, not 1/{self.size}", mean, name)
+            if self.size and not isclose(
+                mean.attr("scale"), 1 / self.size, rel_tol=1e-6
+            ):
+                self._bad(
+                    f"scaled by {mean.attr('scale')}, not 1/{self.size}", mean, name
+                )
             start = self.role.initialised.get(f"{name}@SNAPSHOT")
             if start is None or start.inputs.get("X") != [name]:
-                self._bad(f"{name}@SNAPSHOT does not start as {name}", start, name, "startup")
+                self._bad(
+                    f"{name}@SNAPSHOT does not start as {name}", start, name, "startup"
+                )
         self._synced(ops, "main", "c_allreduce_sum", "scale")
 
 

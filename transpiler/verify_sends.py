@@ -69,7 +69,9 @@ class Sends(Look):
                 if server is None:
                     continue
                 if (endpoint, name) in self.sent:
-                    self.bad("send", f"{name} is sent twice to {endpoint}", op, name, server)
+                    self.bad(
+                        "send", f"{name} is sent twice to {endpoint}", op, name, server
+                    )
                 self.sent[endpoint, name] = op
                 if counts:
                     self._counted(op, name, server)
@@ -116,26 +118,33 @@ class Sends(Look):
             whole = self.role.var(op.inputs["X"][0])
             rows = list(op.attr("sections"))
             part = rows[i] if i < len(rows) else -1
-            ours = (part, *whole.shape[1:]) if whole is not None else ()
-            same = whole is not None and there.shape == ours
-            same = same and (whole.dtype, whole.type) == (there.dtype, there.type)
-            if whole is not None and sum(rows) != whole.shape[0]:
+            if whole is None:  # said elsewhere: nothing makes it
+                return 0
+            ours = (part, *whole.shape[1:])
+            same = there.shape == ours and _alike(whole, there)
+            if sum(rows) != whole.shape[0]:
                 self.bad("tiling", f"sections {rows} of {looks(whole)}", op, whole.name)
         else:
             mine = self.role.var(op.inputs["X"][i % len(op.inputs["X"])])
             same = looks(mine) == looks(there)
             ours = mine.shape if mine is not None else ()
         if not same:
-            text = f"{name} leaves as {list(ours)}, {server.endpoint} has {looks(there)}"
+            text = (
+                f"{name} leaves as {list(ours)}, {server.endpoint} has {looks(there)}"
+            )
             self.bad("shape", text, op, name, server)
         return there.shape[0] if there.shape else 0
 
     def _counted(self, op: Operator, name: str, server: Role) -> None:
         base, trainer = split_name(name)
-        parts = {n for b in server.main.blocks for o in b.ops for n in o.input_arg_names}
+        parts = {
+            n for b in server.main.blocks for o in b.ops for n in o.input_arg_names
+        }
         same = looks(self.role.var(op.inputs["X"][0])) == looks(server.var(name))
         if trainer != self.id or name not in parts or not same:
-            self.bad("counter", f"{server.endpoint} does not count {name}", op, name, server)
+            self.bad(
+                "counter", f"{server.endpoint} does not count {name}", op, name, server
+            )
 
     def expected(self) -> None:
         """Everything that servers wait for is sent."""
@@ -159,3 +168,7 @@ class Sends(Look):
                     if counts and (endpoint, name) not in self.sent:
                         text = f"{endpoint} adds up {name}, which nobody sends"
                         self.bad("counter", text, op, name, server)
+
+
+def _alike(one: Variable, other: Variable) -> bool:
+    return (one.dtype, one.type) == (other.dtype, other.type)

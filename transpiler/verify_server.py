@@ -53,8 +53,8 @@ def _together(
     ids = sorted(t.trainer_id if t.trainer_id is not None else -1 for t in trainers)
     if complete and ids != list(range(fanin)):
         text = f"servers wait for trainers 0 to {fanin - 1}, but there are {ids}"
-        sides = (first.side(first.listen), *(t.side() for t in trainers))
-        yield Problem("trainers", text, sides)
+        all_ = (first.side(first.listen), *(t.side() for t in trainers))
+        yield Problem("trainers", text, all_)
 
 
 def _owners(servers: Sequence[Role]) -> Iterator[Problem]:
@@ -80,7 +80,9 @@ class _Server:
         self.arriving = self.listen.inputs.get("X", [])
         self.found: list[Problem] = []
 
-    def _bad(self, kind: str, text: str, op: Operator | None = None, name: str = "") -> None:
+    def _bad(
+        self, kind: str, text: str, op: Operator | None = None, name: str = ""
+    ) -> None:
         sides = [self.role.side(op or self.listen, name)]
         if op is not None:
             sides.append(self.role.side(self.listen))
@@ -126,13 +128,19 @@ class _Server:
             base, trainer = split_name(name)
             grads.setdefault(base, set()).add(trainer)
             if self.role.var(name) is None:
-                self._bad("undeclared", f"{name} arrives, but is not declared", None, name)
+                self._bad(
+                    "undeclared", f"{name} arrives, but is not declared", None, name
+                )
         for base, of in grads.items():
             if of != {None} and of != set(range(self.fanin)):
-                text = f"{base} comes from trainers {sorted(of, key=str)} of {self.fanin}"
+                text = (
+                    f"{base} comes from trainers {sorted(of, key=str)} of {self.fanin}"
+                )
                 self._bad("arrivals", text, None, base)
             if None in of and self.mode == SYNC and self.fanin > 1:
-                text = f"{base} has one place for the gradients of {self.fanin} trainers"
+                text = (
+                    f"{base} has one place for the gradients of {self.fanin} trainers"
+                )
                 self._bad("arrivals", text, None, base)
 
     def _gradients(self, blocks: Sequence[Block]) -> None:
@@ -144,7 +152,9 @@ class _Server:
             if grad in self.role.takers:
                 self._bad("gradients", f"{grad} has two blocks", None, grad)
             if int(number) not in ids:
-                self._bad("gradients", f"{grad}: block {number} is never run", None, grad)
+                self._bad(
+                    "gradients", f"{grad}: block {number} is never run", None, grad
+                )
                 continue
             block = self.role.main.blocks[int(number)]
             self.role.takers[grad] = Taker(block.idx, self._updates(grad))
@@ -204,7 +214,9 @@ class _Server:
 
     def _sparse(self) -> None:
         """sparse_grad_to_param says which gradients are rows, and of what."""
-        stated = dict(e.rsplit(":", 1) for e in self.listen.attr("sparse_grad_to_param"))
+        stated = dict(
+            e.rsplit(":", 1) for e in self.listen.attr("sparse_grad_to_param")
+        )
         for grad, taker in self.role.takers.items():
             var = self.role.var(grad)
             rows = var is not None and var.type == VarType.SELECTED_ROWS
@@ -260,7 +272,9 @@ class _Server:
         parts = op.inputs["X"]
         base = split_name(parts[0])[0]
         if parts != [f"{base}.trainer_{t}" for t in range(self.fanin)]:
-            self._bad("merge", f"{parts} are not the parts of {self.fanin} trainers", op)
+            self._bad(
+                "merge", f"{parts} are not the parts of {self.fanin} trainers", op
+            )
         if parts[0] not in self.arriving:
             return  # counters of steps are added up, not averaged
         merged = op.outputs["Out"][0]
@@ -269,7 +283,9 @@ class _Server:
         if not follow or follow[0].type != "scale" or merged not in names_in(follow[0]):
             self._bad("merge", f"{merged} is not divided by {self.fanin}", op, merged)
         elif not isclose(follow[0].attr("scale"), mean, rel_tol=1e-6):
-            text = f"{merged} is scaled by {follow[0].attr('scale')}, not 1/{self.fanin}"
+            text = (
+                f"{merged} is scaled by {follow[0].attr('scale')}, not 1/{self.fanin}"
+            )
             self._bad("merge", text, follow[0], merged)
         for part in (*parts, merged):
             var, whole = self.role.var(part), self.role.var(merged)
@@ -289,7 +305,9 @@ class _Server:
             if list(shape) != list(var.shape):
                 text = f"{name} is initialised as {list(shape)}, used as {looks(var)}"
                 side = self.role.side(op, name, "startup")
-                self.found.append(Problem("shape", text, (side, self.role.side(None, name))))
+                self.found.append(
+                    Problem("shape", text, (side, self.role.side(None, name)))
+                )
 
 
 def _cells(var: Variable) -> tuple[object, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from fluidx.ir import Operator, Parameter
 
 from .facts import BACKWARD, names_in, names_out, role_of, role_pairs
+from .verify_geo import geo_problems
 from .verify_look import Piece, Trained
 from .verify_model import GEO, Problem, Role, looks, split_name
-from .verify_geo import geo_problems
 from .verify_receives import Receives
 from .verify_sends import Sends
 
@@ -132,7 +132,9 @@ class _Trainer(Sends, Receives):
             for piece in trained.received:
                 there = [p for p in got.get(piece.name, []) if p.name == piece.name]
                 if not there or there[0].endpoint != piece.endpoint:
-                    text = f"the first {piece.name} is not received from {piece.endpoint}"
+                    text = (
+                        f"the first {piece.name} is not received from {piece.endpoint}"
+                    )
                     self.bad("startup", text, trained.recv, piece.name)
         for table, op in self.tables.items():
             made = self.role.initialised.get(table)
@@ -141,7 +143,9 @@ class _Trainer(Sends, Receives):
             if made is None or made.type != "fake_init":
                 self.bad("startup", f"remote table {table} is not declared", op, table)
             elif var is not None and list(shape or ()) != list(var.shape):
-                text = f"remote table {table} is declared as {shape}, used as {looks(var)}"
+                text = (
+                    f"remote table {table} is declared as {shape}, used as {looks(var)}"
+                )
                 self.bad("startup", text, op, table)
 
     def _all_ends(self, op: Operator, program: str) -> None:
@@ -151,13 +155,16 @@ class _Trainer(Sends, Receives):
 
     def _numbers(self) -> None:
         """One trainer has one number."""
-        both = ((self.role.ops, "main"), (self.role.startup.global_block().ops, "startup"))
+        both = (
+            (self.role.ops, "main"),
+            (self.role.startup.global_block().ops, "startup"),
+        )
         for ops, program in both:
             for op in ops:
                 if op.type in _NUMBERED and op.attr("trainer_id") != self.id:
-                    text = f"{op.type} says trainer {op.attr('trainer_id')}, not {self.id}"
+                    text = (
+                        f"{op.type} says trainer {op.attr('trainer_id')}, not {self.id}"
+                    )
                     self.bad("trainer", text, op, program=program)
         if not 0 <= self.id < self.fanin:
             self.bad("trainer", f"trainer {self.id} of {self.fanin}")
-
-

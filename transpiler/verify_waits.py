@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import networkx as nx
-
 from fluidx.ir import Operator
 
 from .facts import role_pairs
@@ -64,12 +62,15 @@ class _Order:
 
     def _kinds(self) -> None:
         for op in self.ops:
-            if op.type.endswith("barrier") and sorted(op.attr("endpoints")) != self.ends:
+            if (
+                op.type.endswith("barrier")
+                and sorted(op.attr("endpoints")) != self.ends
+            ):
                 text = f"{op.type} is for {op.attr('endpoints')}, the servers are "
                 self._bad(text + str(self.ends), op)
-            if op.type == "send_barrier" and op.attr("half_async") == (self.mode == SYNC):
-                text = f"half_async is {op.attr('half_async')}, distributed_mode {self.mode}"
-                self._bad(text, op)
+            half = op.type == "send_barrier" and op.attr("half_async")
+            if op.type == "send_barrier" and half == (self.mode == SYNC):
+                self._bad(f"half_async is {half}, distributed_mode {self.mode}", op)
         sends = [op for op in self.ops if op.type == "send"]
         cut_late = all(op.attr("send_varnames") or _is_factor(op) for op in sends)
         if self.mode == SYNC and not self.barriers and not cut_late:
@@ -85,7 +86,9 @@ class _Order:
             for name in op.inputs.get("X", []) if op.type != "send" else ():
                 unread.pop(name, None)
                 if name not in made:
-                    self._bad(f"{op.type} waits for {name}, made by nothing before", op, name)
+                    self._bad(
+                        f"{op.type} waits for {name}, made by nothing before", op, name
+                    )
             outs = op.outputs.get("Out", [])
             if op.type in ("send", "send_barrier"):
                 for name in outs:
@@ -111,8 +114,10 @@ class _Order:
         seen = [op.type for op in self.ops]
         at = seen.index("send_barrier")
         if "recv" in seen[:at] or "send" in seen[at:]:
-            self._bad("send_barrier must follow the sends and come before the recvs",
-                      self.ops[at])
+            self._bad(
+                "send_barrier must follow the sends and come before the recvs",
+                self.ops[at],
+            )
 
     def _rounds(self) -> None:
         """send... send_barrier recv... fetch_barrier, once or several times."""
@@ -172,7 +177,9 @@ def _circles(
     trainers: Sequence[Role], servers: Sequence[Role], complete: bool
 ) -> list[Problem]:
     """A circle of waiting over all roles."""
-    graph = nx.DiGraph()
+    import networkx as nx
+
+    graph: nx.DiGraph[Node] = nx.DiGraph()
     ops: dict[Node, tuple[Role, Operator]] = {}
     longest: Counter[str] = Counter()
     for trainer in trainers:

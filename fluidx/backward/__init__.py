@@ -23,6 +23,7 @@ from fluidx.ir import Block, Operator, OpRole, Parameter, Program, Variable
 from fluidx.ir.roles import ROLE, ROLE_VAR
 from fluidx.kernels import OpSpec
 
+from . import blocks as blocks
 from .recompute import needed_again, segments
 from .tape import Callback, Tape, block_rule, differentiable
 

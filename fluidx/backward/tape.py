@@ -57,18 +57,26 @@ class _Grad:
     """The parts of one variable's gradient so far, and where the name stands.
 
     closed: the op that made the variable's value has been differentiated; a further
-    part belongs to an earlier value of the same variable.
+    part belongs to an earlier value of the same variable. given: the first part
+    comes from outside the block, under its plain name.
     """
 
     parts: list[str]
     places: list[tuple[list[str], int]] = field(default_factory=list)
     closed: bool = False
+    given: bool = False
 
 
 class Tape:
     """Gradient ops of one block, in the order in which they will run."""
 
-    def __init__(self, block: Block, no_grad: frozenset[str], times: int = 1) -> None:
+    def __init__(
+        self,
+        block: Block,
+        no_grad: frozenset[str],
+        times: int = 1,
+        nested: bool = False,
+    ) -> None:
         self.block = block
         self.program = block.program
         self.no_grad = no_grad
@@ -77,7 +85,10 @@ class Tape:
         self._grads: dict[str, _Grad] = {}
         self._actual: dict[str, str] = {}
         self._counts: dict[str, int] = {}
-        self._prefix = "grad/" * max(times, 2)
+        # names of a gradient block are its own: none is taken
+        self._prefix = "" if nested else "grad/" * max(times, 2)
+        #: variables whose gradient from outside was used
+        self.used: set[str] = set()
         self._where = user_line()
 
     def actual(self, grad: str) -> str:
@@ -110,6 +121,17 @@ class Tape:
     def seed_with(self, target: str, given: str) -> None:
         """Start at a target with a variable of the user's as its gradient."""
         self._grads[self.actual(grad_name(target))] = _Grad([given])
+
+    def expect(self, name: str) -> None:
+        """The gradient of this variable comes from outside the block."""
+        grad = grad_name(name)
+        self.var_of[grad] = name
+        self._grads[grad] = _Grad([grad], given=True)
+
+    def leaves(self, name: str) -> bool:
+        """Whether there is a gradient of the value that a variable had before."""
+        found = self._grads.get(self.actual(grad_name(name)))
+        return found is not None and not found.closed
 
     # ------------------------------------------------ ops
 
@@ -157,8 +179,7 @@ class Tape:
         for name in op.output_arg_names:
             grad = self._grads.get(self.actual(grad_name(name)))
             if grad is not None and name not in reads:
-                var = self.block._find_var_recursive(name)
-                grad.closed = var is None or var.type != VarType.LOD_TENSOR_ARRAY
+                grad.closed = not self._is_array(self.actual(grad_name(name)))
 
     def _specs(self, op: Operator) -> Sequence[OpSpec]:
         rule = _block_rules.get(op.type)
@@ -199,7 +220,7 @@ class Tape:
             for i, grad in enumerate(args):
                 if grad in grads:
                     self._redefine(grad, args, i)
-                elif grad != EMPTY:
+                elif GRAD in grad:  # increment counts a variable itself back
                     self._define(grad, args, i)
         return made
 
@@ -223,7 +244,11 @@ class Tape:
             self._grads.pop(grad, None)
             self._grads[grad] = _Grad([grad], [(args, i)])
             return
-        if found.parts == [grad]:  # the first part gives up the plain name
+        if found.given and self._is_array(grad):
+            self.used.add(self.var_of[grad])
+            return  # its elements add up in place
+        if found.parts == [grad] and not found.given:
+            # the first part gives up the plain name
             first = self._part(grad)
             for place, k in found.places:
                 place[k] = first
@@ -231,13 +256,17 @@ class Tape:
         args[i] = self._part(grad)
         found.parts.append(args[i])
 
+    def _is_array(self, grad: str) -> bool:
+        var = self.block._find_var_recursive(self.var_of.get(grad, ""))
+        return var is not None and var.type == VarType.LOD_TENSOR_ARRAY
+
     def _redefine(self, grad: str, args: list[str], i: int) -> None:
         """args[i] takes the place of the gradient that the same op reads."""
         found = self._grads[grad]
         if found.parts == [grad]:
             found.places.append((args, i))
         else:
-            self._grads[grad] = _Grad([grad], [(args, i)])
+            self._grads[grad] = _Grad([grad], [(args, i)], given=found.given)
 
     def _part(self, grad: str) -> str:
         number = self._counts.get(grad, 0)
@@ -248,6 +277,8 @@ class Tape:
 
     def _use(self, args: list[str], i: int) -> None:
         found = self._grads[args[i]]
+        if found.given:
+            self.used.add(self.var_of[args[i]])
         if found.parts == [args[i]]:
             found.places.append((args, i))
         else:
@@ -257,6 +288,8 @@ class Tape:
         found = self._grads.get(grad)
         if found is None or len(found.parts) < 2:
             return
+        if found.given:
+            self.used.add(self.var_of[grad])
         out = [grad]
         spec = OpSpec("sum", {"X": found.parts}, {"Out": out}, {})
         self.drafts.append(_Draft(spec, where=self._where))
@@ -289,10 +322,20 @@ class Tape:
         self.program._touch()
         return writers
 
+    def build_block(self, parent: Block) -> Block:
+        """Build the ops into a new gradient block of the one that was taped."""
+        current = self.program.current_block_idx
+        made = self.program._create_block(parent.idx)
+        self.program.current_block_idx = current
+        made.forward_block_idx = self.block.idx
+        self.block = made
+        self.build()
+        return made
+
     def _build(self, draft: _Draft) -> Operator:
         spec, block = draft.spec, self.block
         attrs = {
-            k: v
+            k: v.build_block(block) if isinstance(v, Tape) else v
             for k, v in spec.attrs.items()
             if k not in (ROLE, ROLE_VAR, CALLSTACK, NAMESCOPE)
         }

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from fluidx import __version__
 from fluidx.ir.errors import EnforceNotMet
 
-from . import launch
+from . import inspect, launch, transpile, verify
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (launch,)
+_COMMANDS = (launch, inspect, transpile, verify)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -10,7 +10,10 @@ __all__ = ["add_parser"]
 _ABOUT = """\
 Run SCRIPT as several processes: --servers parameter servers and --workers trainers.
 Each finds its role in TRAINING_ROLE, PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM,
-PADDLE_PSERVERS_IP_PORT_LIST and PADDLE_CURRENT_ENDPOINT."""
+PADDLE_PSERVERS_IP_PORT_LIST and PADDLE_CURRENT_ENDPOINT.
+
+With --collective there are no servers: the workers are ranks of one mpiexec (extra
+mpi), and find PADDLE_TRAINER_ENDPOINTS."""
 
 
 def _positive(text: str) -> int:
@@ -31,6 +34,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--workers", type=_positive, default=2, metavar="N")
     parser.add_argument("--servers", type=_positive, default=2, metavar="M")
     parser.add_argument(
+        "--collective", action="store_true", help="no servers: ranks under mpiexec"
+    )
+    parser.add_argument(
         "--log-dir", default="log", metavar="DIR", help="one file per role (log)"
     )
     parser.add_argument(
@@ -49,6 +55,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _launch(args: argparse.Namespace) -> int:
+    if args.collective:
+        return _launch_collective(args)
     from fluidx.distributed.launch import Launcher, bind_ports, pserver_roles
 
     # the ports are bound here and handed over: nobody can take them meanwhile
@@ -57,3 +65,15 @@ def _launch(args: argparse.Namespace) -> int:
     return Launcher(
         roles, log_dir=args.log_dir, timeout=args.timeout, grace=args.grace
     ).run()
+
+
+def _launch_collective(args: argparse.Namespace) -> int:
+    from fluidx.distributed.launch_collective import free_endpoints, launch_mpi
+
+    return launch_mpi(
+        [args.script, *args.args],
+        free_endpoints(args.workers),
+        log_dir=args.log_dir,
+        timeout=args.timeout,
+        grace=args.grace,
+    )

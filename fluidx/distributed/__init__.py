@@ -6,10 +6,12 @@ itself (pyzmq) is loaded when a program first sends or serves.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from fluidx.executor import hooks
 
+from .collective.environment import adopt as _adopt
 from .errors import ClusterError, PeerLost, WaitTimeout, WireError
 
 __all__ = ["ClusterError", "PeerLost", "WaitTimeout", "WireError", "stats"]
@@ -38,5 +40,15 @@ def _serve(ctx: Any, names: list[Any], attrs: dict[str, Any]) -> None:
     serve(ctx, names, attrs)
 
 
+def _world(place: Any) -> Any:
+    from .collective import world
+
+    return world(place)
+
+
+hooks.world = _world
 hooks.rpc_factory = _rpc_factory
 hooks.serve = _serve
+
+# under a bare mpiexec, scripts find their rank where the reference's launcher puts it
+_adopt(os.environ)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,9 @@ class Client:
             for endpoint, places in by_server.items():
                 names = [wanted[i][1] for i in places]
                 asked[endpoint] = self._take(endpoint, endpoint in barriers, names)
+            for endpoint, server in self._servers.items():
+                if endpoint not in asked and server.pending.values:
+                    self._flush(endpoint, copy=True)
             answers = self._ask(asked)
             result: list[Value] = [None] * len(wanted)
             for endpoint, places in by_server.items():
@@ -186,9 +190,13 @@ class Client:
             Kind.PUSH, barrier=barrier, names=names, values=pending.values
         )
 
-    def _flush(self, endpoint: str) -> None:
+    def _flush(self, endpoint: str, copy: bool = False) -> None:
+        """Send what waits. copy: no answer will tell when the arrays have left."""
         if self._server(endpoint).pending.values:
-            self._send(endpoint, self._take(endpoint, False, []))
+            message = self._take(endpoint, False, [])
+            if copy:
+                message.values = [(n, deepcopy(v)) for n, v in message.values]
+            self._send(endpoint, message)
 
     def _send(self, endpoint: str, message: Message, wait: bool = True) -> None:
         assert self._transport is not None

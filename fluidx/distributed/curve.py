@@ -18,7 +18,7 @@ from zmq.utils import z85
 
 from .errors import ClusterError
 
-__all__ = ["ClientKeys", "ServerKeys"]
+__all__ = ["ClientKeys", "Door", "ServerKeys"]
 
 _PREFIX = "FLUIDX_CURVE_"
 
@@ -59,32 +59,27 @@ class ClientKeys:
         sock.curve_secretkey = self.secret
 
 
+@dataclass
 class ServerKeys:
-    """A server's keys and its door: who asks for entry by ZAP is looked up."""
+    """A server's keys, and the trainers' that it lets in."""
 
-    def __init__(
-        self, context: Any, public: bytes, secret: bytes, allowed: set[bytes]
-    ) -> None:
-        self.public = public
-        self.secret = secret
-        self.allowed = allowed
-        self.door = context.socket(zmq.REP)
-        self.door.linger = 0
-        self.door.bind("inproc://zeromq.zap.01")
+    public: bytes
+    secret: bytes
+    allowed: frozenset[bytes]
 
     @classmethod
-    def from_env(cls, context: Any) -> ServerKeys | None:
+    def from_env(cls) -> ServerKeys | None:
         public, secret = _key("SERVER_PUBLIC"), _key("SERVER_SECRET")
         if secret is None:
             return None
         raw = os.environ.get(_PREFIX + "CLIENTS", "")
-        allowed = {k.strip().encode() for k in raw.split(",") if k.strip()}
+        allowed = frozenset(k.strip().encode() for k in raw.split(",") if k.strip())
         if public is None or not allowed:
             raise ClusterError(
                 f"a server needs {_PREFIX}SERVER_PUBLIC and {_PREFIX}CLIENTS beside "
                 f"{_PREFIX}SERVER_SECRET"
             )
-        return cls(context, public, secret, allowed)
+        return cls(public, secret, allowed)
 
     def apply(self, sock: Any) -> None:
         sock.curve_server = True
@@ -92,18 +87,28 @@ class ServerKeys:
         sock.curve_secretkey = self.secret
         sock.zap_domain = b"fluidx"
 
+
+class Door:
+    """Answers ZeroMQ's questions whom to let in (ZAP 1.0)."""
+
+    def __init__(self, context: Any, keys: ServerKeys) -> None:
+        self._allowed = keys.allowed
+        self.socket = context.socket(zmq.REP)
+        self.socket.linger = 0
+        self.socket.bind("inproc://zeromq.zap.01")
+
     def answer(self) -> None:
-        """Answer the requests that wait at the door (ZAP 1.0)."""
+        """Answer all who wait."""
         while True:
             try:
-                request = self.door.recv_multipart(zmq.NOBLOCK)
+                request = self.socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
             known = (
                 len(request) == 7
                 and request[5] == b"CURVE"
-                and z85.encode(request[6]) in self.allowed
+                and z85.encode(request[6]) in self._allowed
             )
             code, text = (b"200", b"OK") if known else (b"400", b"unknown key")
             serial = request[1] if len(request) > 1 else b""
-            self.door.send_multipart([b"1.0", serial, code, text, b"", b""])
+            self.socket.send_multipart([b"1.0", serial, code, text, b"", b""])

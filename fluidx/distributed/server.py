@@ -17,6 +17,7 @@ from . import server_state as st
 from .config import RpcConfig
 from .counting import counters
 from .errors import ClusterError, PeerLost, WireError
+from .serve_spec import SYNC, ServeSpec
 from .transport import Arrived, Transport, network
 from .wire import Kind, Message, decode, encode
 
@@ -34,7 +35,7 @@ class Server:
 
     def __init__(
         self,
-        spec: st.ServeSpec,
+        spec: ServeSpec,
         scope: Any,
         run_block: Callable[[int], None],
         transport: Transport,
@@ -133,7 +134,7 @@ class Server:
 
     def _outgoing(self, value: Any) -> Any:
         host = to_host(value)
-        if self.spec.mode == st.SYNC or host is not value:
+        if self.spec.mode == SYNC or host is not value:
             return host
         if isinstance(host, SelectedRows):
             return SelectedRows(host.rows.copy(), host.value.copy(), host.height)
@@ -173,7 +174,7 @@ class Server:
 def serve(ctx: Any, names: Sequence[str], attrs: dict[str, Any]) -> None:
     """Run ``listen_and_serv``: bind the endpoint, serve until all trainers closed."""
     config = RpcConfig.from_env()
-    spec = st.ServeSpec.from_attrs(names, attrs)
+    spec = ServeSpec.from_attrs(names, attrs)
     if not spec.blocks:
         warnings.warn(
             f"pserver {spec.endpoint} has nothing to update: fewer servers would do",

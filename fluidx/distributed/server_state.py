@@ -10,8 +10,7 @@ with a barrier. Asynchronous: a gradient is applied as it comes.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from fluidx.kernels import SelectedRows
 
 from .config import RpcConfig
+from .serve_spec import SYNC, ServeSpec, split_name
 from .wire import Kind, Message, Value
 
 __all__ = [
@@ -29,14 +29,11 @@ __all__ = [
     "Fail",
     "Finish",
     "Run",
-    "ServeSpec",
     "ServerState",
     "Tell",
 ]
 
-_SUFFIX = re.compile(r"(.*)\.trainer_(\d+)")
 _COUNTER = "@LR_DECAY_COUNTER@"
-SYNC = 0  # distributed_mode; 1 and 2 are asynchronous ones, 3 is Geo-SGD
 
 
 @dataclass(frozen=True)
@@ -88,56 +85,6 @@ class Finish:
 Action = Assign | Run | Answer | Tell | Fail | Finish
 
 
-@dataclass(frozen=True)
-class ServeSpec:
-    """What ``listen_and_serv`` says, made ready for look-ups.
-
-    sinks: (gradient, trainer) -> variable that the gradient goes to.
-    blocks: gradient -> block that applies it.
-    order: the optimize blocks, without the learning rate's.
-    """
-
-    endpoint: str
-    fanin: int
-    mode: int
-    sinks: Mapping[tuple[str, int], str]
-    blocks: Mapping[str, int]
-    order: Sequence[int]
-    lr_block: int = -1
-    dc_asgd: bool = False
-
-    @classmethod
-    def from_attrs(cls, names: Sequence[str], attrs: Mapping[str, Any]) -> ServeSpec:
-        """From the op's variables X and its attributes."""
-        fanin = attrs["Fanin"]
-        sinks: dict[tuple[str, int], str] = {}
-        for name in names:
-            base, trainer = split_name(name)
-            takers = range(fanin) if trainer is None else (trainer,)
-            sinks.update(((base, t), name) for t in takers)
-        blocks: dict[str, int] = {}
-        for entry in attrs["grad_to_block_id"]:
-            grad, _, block = entry.rpartition(":")
-            blocks[split_name(grad)[0]] = int(block)
-        lr = attrs.get("lr_decay_block_id", -1)
-        return cls(
-            attrs["endpoint"],
-            fanin,
-            attrs.get("distributed_mode", SYNC),
-            sinks,
-            blocks,
-            tuple(b for b in attrs["optimize_blocks"] if b != lr),
-            lr,
-            attrs.get("dc_asgd", False),
-        )
-
-
-def split_name(name: str) -> tuple[str, int | None]:
-    """ "G.trainer_1" is gradient G of trainer 1; "G" of nobody in particular."""
-    found = _SUFFIX.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, None)
-
-
 @dataclass
 class _Trainer:
     peer: Any = None
@@ -161,6 +108,7 @@ class ServerState:
     _peers: dict[Any, int] = field(default_factory=dict)
     _grads: dict[str, dict[int, Value]] = field(default_factory=dict)
     _steps: list[int] = field(default_factory=list)
+    _rated: bool = False
     _over: bool = False
 
     def __post_init__(self) -> None:
@@ -360,13 +308,19 @@ class ServerState:
         return actions
 
     def _apply(self, trainer: int, message: Message) -> list[Action]:
-        """Asynchronous: each gradient at once."""
+        """Asynchronous: each gradient at once, at the rate of the step it is from."""
         actions: list[Action] = []
+        grads = []
         for name, value in message.values:
-            base, _ = split_name(name)
-            if base == _COUNTER:
+            if split_name(name)[0] == _COUNTER:
                 actions += self._count(trainer, value)
-                continue
+            else:
+                grads.append((split_name(name)[0], value))
+        if self.spec.lr_block >= 0 and grads and not self._rated:
+            self._rated = True
+            if not actions:  # a rate without a counter, or one that is still to come
+                actions.append(Run([self.spec.lr_block], trainer))
+        for base, value in grads:
             actions.append(Assign(self.spec.sinks[base, trainer], value))
             block = self.spec.blocks.get(base)
             if block is not None:
@@ -378,7 +332,11 @@ class ServerState:
         return actions
 
     def _count(self, trainer: int, value: Value) -> list[Action]:
-        """A trainer has made a step: the schedule counts those of all trainers."""
+        """A trainer has made a step: the schedule counts those of all trainers.
+
+        The first step of a lone trainer is number 1, whatever the schedule's first
+        number is locally: so the reference does it (observed).
+        """
         self._steps[trainer] += int(np.sum(value))
         actions: list[Action] = [
             Assign(f"{_COUNTER}.trainer_{i}", np.array([steps], np.int64))

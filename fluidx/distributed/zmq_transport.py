@@ -21,7 +21,7 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 from .config import RpcConfig
-from .curve import ClientKeys, ServerKeys
+from .curve import ClientKeys, Door, ServerKeys
 from .errors import ClusterError, PeerLost
 from .memory import keep_buffers
 from .transport import Arrived, Event, Lost, Transport
@@ -33,7 +33,9 @@ LISTEN_FDS = "FLUIDX_LISTEN_FDS"
 # "always", "never", or unset: where one is found
 UNIX_SOCKETS = "FLUIDX_UNIX_SOCKETS"
 _COPY_BELOW = 65536
-_SRCFD = 2  # ZMQ_SRCFD: the connection a message came through
+# after a connection broke, its trainer is looked for this long, this often (seconds)
+_SEARCH = 5.0
+_SEARCH_PAUSE = 0.1
 _HWM = 1000  # whole messages; each trainer has a few under way
 
 
@@ -132,38 +134,47 @@ def _send(sock: Any, frames: Sequence[Any], what: str, wait: bool) -> None:
         raise
 
 
-_Monitor = Any
-_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
-_AUTH = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+_WATCHED = (
+    zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+)
 
 
-def _drain(monitor: _Monitor) -> list[tuple[int, int]]:
-    """What a monitor has to tell: (event, value)."""
-    found: list[tuple[int, int]] = []
+def _drain(monitor: Any) -> list[int]:
+    """The events that a monitor has to tell."""
+    found: list[int] = []
     while True:
         try:
             parts = monitor.recv_multipart(zmq.NOBLOCK)
         except zmq.Again:
             return found
-        told = parse_monitor_message(parts)
-        found.append((int(told["event"]), int(told["value"])))
+        found.append(int(parse_monitor_message(parts)["event"]))
 
 
 class ZmqServer:
-    """A server's end: one ROUTER on its endpoint."""
+    """A server's end: one ROUTER on its endpoint.
+
+    A monitor tells that some connection broke, but not whose. So each trainer is then
+    sent an empty message: for one that is gone the ROUTER has no route any more.
+    """
 
     def __init__(self, endpoint: str, config: RpcConfig) -> None:
         self.endpoint = endpoint
+        keys = ServerKeys.from_env()
         self._context = zmq.Context()
-        self._fds: dict[bytes, int] = {}
-        self._keys = ServerKeys.from_env(self._context)
+        self._peers: set[bytes] = set()
+        self._breaks = 0  # how many broken connections nobody was found for
+        self._search_until = 0.0
+        self._door = None if keys is None else Door(self._context, keys)
         self._router = self._context.socket(zmq.ROUTER)
         _tune(self._router, config)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        if self._keys is not None:
-            self._keys.apply(self._router)
+        if keys is not None:
+            keys.apply(self._router)
         # made before binding, so that no event is missed
-        self._monitor = self._router.get_monitor_socket(_WATCHED)
+        self._monitor = self._router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         try:
             self._bind()
         except BaseException:
@@ -172,8 +183,8 @@ class ZmqServer:
         self._poller = zmq.Poller()
         self._poller.register(self._router, zmq.POLLIN)
         self._poller.register(self._monitor, zmq.POLLIN)
-        if self._keys is not None:
-            self._poller.register(self._keys.door, zmq.POLLIN)
+        if self._door is not None:
+            self._poller.register(self._door.socket, zmq.POLLIN)
 
     def _bind(self) -> None:
         host, port = split_endpoint(self.endpoint)
@@ -205,29 +216,44 @@ class ZmqServer:
 
     def poll(self, timeout: float) -> list[Event]:
         events: list[Event] = []
-        ready = dict(self._poller.poll(int(max(0.0, timeout) * 1000 + 0.999)))
-        if self._keys is not None and self._keys.door in ready:
-            self._keys.answer()
+        if self._breaks:
+            timeout = min(timeout, _SEARCH_PAUSE)
+        self._poller.poll(int(max(0.0, timeout) * 1000 + 0.999))
+        if self._door is not None:
+            self._door.answer()
         while True:
             try:
-                frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
+                peer, *frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:
                 break
-            # a number may be given to a new connection: hear first who left
-            events += self._departed()
-            peer = frames[0].bytes
-            self._fds[peer] = frames[-1].get(_SRCFD)
-            events.append(Arrived(peer, [f.buffer for f in frames[1:]]))
+            self._peers.add(peer.bytes)
+            events.append(Arrived(peer.bytes, [f.buffer for f in frames]))
         return events + self._departed()
 
     def _departed(self) -> list[Event]:
-        events: list[Event] = []
-        for event, fd in _drain(self._monitor):
-            if event == zmq.EVENT_DISCONNECTED:
-                for peer in [p for p, f in self._fds.items() if f == fd]:
-                    del self._fds[peer]
-                    events.append(Lost(peer))
-        return events
+        broken = len(_drain(self._monitor))
+        if broken:
+            self._breaks += broken
+            self._search_until = self.now() + _SEARCH
+        if not self._breaks:
+            return []
+        gone = [peer for peer in self._peers if not self._is_there(peer)]
+        self._peers.difference_update(gone)
+        self._breaks = max(0, self._breaks - len(gone))
+        if self.now() >= self._search_until:  # it had never said a word
+            self._breaks = 0
+        return [Lost(peer) for peer in gone]
+
+    def _is_there(self, peer: bytes) -> bool:
+        try:
+            self._router.send_multipart([peer, b""], zmq.NOBLOCK)
+        except zmq.Again:
+            return True
+        except zmq.ZMQError as error:
+            if error.errno == zmq.EHOSTUNREACH:
+                return False
+            raise
+        return True
 
     def now(self) -> float:
         return time.monotonic()
@@ -241,8 +267,8 @@ class ZmqServer:
         self._router.disable_monitor()
         self._monitor.close(0)
         self._router.close(int(linger * 1000))
-        if self._keys is not None:
-            self._keys.door.close(0)
+        if self._door is not None:
+            self._door.socket.close(0)
         self._context.term()
 
 
@@ -263,12 +289,12 @@ class ZmqTrainer:
         if endpoint in self._sockets:
             return
         address = _address_for(endpoint)
+        keys = ClientKeys.from_env()
         sock = self._context.socket(zmq.DEALER)
         _tune(sock, self._config)
-        keys = ClientKeys.from_env()
         if keys is not None:
             keys.apply(sock)
-        monitor = sock.get_monitor_socket(_WATCHED | _AUTH)
+        monitor = sock.get_monitor_socket(_WATCHED)
         sock.connect(address)
         self._sockets[endpoint] = sock
         self._monitors[endpoint] = monitor
@@ -285,8 +311,9 @@ class ZmqTrainer:
             with contextlib.suppress(zmq.Again):
                 while True:
                     frames = sock.recv_multipart(zmq.NOBLOCK, copy=False)
-                    events.append(Arrived(endpoint, [f.buffer for f in frames]))
-            for event, _ in _drain(self._monitors[endpoint]):
+                    if len(frames) > 1 or len(frames[0]):  # else: are you there?
+                        events.append(Arrived(endpoint, [f.buffer for f in frames]))
+            for event in _drain(self._monitors[endpoint]):
                 if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     self._met.add(endpoint)
                 elif event == zmq.EVENT_DISCONNECTED:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from fluidx import kernels
 from fluidx.ir import Block, Operator
 from fluidx.ir.errors import RunError, describe
-from fluidx.kernels import EMPTY, OpDef
+from fluidx.kernels import EMPTY, GRAD, OpDef
+
+from .steps import Notes, inner_writes, is_gradient_block
 
 __all__ = ["BlockFacts", "Step", "analyse"]
 
@@ -31,7 +33,8 @@ class BlockFacts:
     bound: names that live in the scope. needed: those read before this block
     writes them, with the (step, op, slot) that does. last_use: step of the last read
     of a name's contents; reads of mere shape are in last_touch only. root: the name
-    whose memory a name may share.
+    whose memory a name may share. stored: fed names that the scope must hold too.
+    absent: fetched names that a sub-block does not make.
     """
 
     steps: list[Step]
@@ -42,6 +45,10 @@ class BlockFacts:
     root: dict[str, str] = field(default_factory=dict)
     pinned: set[str] = field(default_factory=set)
     shares: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    stored: set[str] = field(default_factory=set)
+    absent: set[str] = field(default_factory=set)
+    shared: set[str] = field(default_factory=set)
+    notes: Notes = field(default_factory=Notes)
 
     def sharing(self, name: str) -> list[str]:
         """All names that may share memory with this one, itself included."""
@@ -100,30 +107,44 @@ def _steps(ops: Sequence[Operator]) -> list[Step]:
 
 
 def analyse(
-    block: Block, ops: Sequence[Operator], feeds: set[str], fetches: Sequence[str]
+    block: Block,
+    ops: Sequence[Operator],
+    feeds: set[str],
+    fetches: Sequence[str],
+    notes: Notes | None = None,
 ) -> BlockFacts:
     """Facts of a block for the given feeds and fetches."""
-    facts = BlockFacts(_steps(ops))
-    shared = _shared_with_sub_blocks(ops)
+    facts = BlockFacts(_steps(ops), notes=notes or Notes())
+    shared = facts.shared = shared_with_sub_blocks(ops) | facts.notes.keep
     made: set[str] = set(feeds)
     for index, step in enumerate(facts.steps):
         for op in step.ops:
             definition = kernels.find(op.type)
             _note_reads(facts, block, op, definition, index, made)
-            _note_writes(facts, op, definition, made)
-    for name in {n for op in ops for n in op.input_arg_names + op.output_arg_names}:
-        if name != EMPTY and name not in feeds and _is_bound(block, name, shared):
+            _note_writes(facts, block, op, definition, made)
+    local = {n for n in made if GRAD in n} if is_gradient_block(block) else set()
+    for name in {n for op in ops for n in touched(op)}:
+        if name not in feeds and name not in local and _is_bound(block, name, shared):
             facts.bound.add(name)
     for name in fetches:
         facts.last_touch[name] = facts.last_use[name] = _NEVER
         facts.pinned.add(name)
         if name not in made:
-            facts.bound.add(name)
+            (facts.bound if block.parent_idx < 0 else facts.absent).add(name)
     facts.bound |= set(facts.needed)
-    facts.pinned |= facts.bound | feeds | (shared - set(feeds))
+    facts.stored = feeds & shared
+    facts.pinned |= facts.bound | feeds | (shared - feeds)
     for name in set(facts.last_touch) | made:
         facts.shares[facts.root.get(name, name)].append(name)
     return facts
+
+
+def touched(op: Operator) -> set[str]:
+    """Variables of this block that an op or its sub-blocks name."""
+    names = {*op.input_arg_names, *op.output_arg_names}
+    if kernels.find(op.type).scoped:
+        names |= inner_writes(op)
+    return names - {EMPTY}
 
 
 def _note_reads(
@@ -134,27 +155,40 @@ def _note_reads(
     index: int,
     made: set[str],
 ) -> None:
+    if "prior" in definition.keywords:
+        for name in op.output(definition.outs[0].name):
+            facts.last_touch[name] = facts.last_use[name] = index
     for slot, names in op.inputs.items():
+        if definition.scoped and not slot.endswith(GRAD):
+            continue  # taken from the scope, by the op or by its blocks
         for name in names:
             if name == EMPTY:
                 continue
             facts.last_touch[name] = index
             if slot not in definition.shape_only:
                 facts.last_use[name] = index
-            if definition.effect:
+            if definition.effect or definition.shares:
                 facts.pinned.add(name)
             if name not in made:
                 facts.needed.setdefault(name, (op, slot))
 
 
 def _note_writes(
-    facts: BlockFacts, op: Operator, definition: OpDef, made: set[str]
+    facts: BlockFacts, block: Block, op: Operator, definition: OpDef, made: set[str]
 ) -> None:
     first = next((n for names in op.inputs.values() for n in names), None)
-    for name in op.output_arg_names:
+    outputs = op.output_arg_names
+    if definition.scoped:
+        outputs = [*outputs, *inner_writes(op)]
+    if "prior" in definition.keywords:
+        for name in set(outputs) - made - set(block.vars):  # it is from outside
+            facts.needed.setdefault(name, (op, definition.outs[0].name))
+    for name in outputs:
         if name == EMPTY:
             continue
         made.add(name)
+        if definition.shares:
+            facts.pinned.add(name)
         facts.last_touch.setdefault(name, -1)
         if definition.view and first is not None:
             facts.root[name] = facts.root.get(first, first)
@@ -170,15 +204,21 @@ def _is_bound(block: Block, name: str, shared: set[str]) -> bool:
     return var.persistable or var.block is not block
 
 
-def _shared_with_sub_blocks(ops: Sequence[Operator]) -> set[str]:
-    """Names that sub-blocks of these ops read or write: they must be in the scope."""
+def shared_with_sub_blocks(ops: Sequence[Operator]) -> set[str]:
+    """Names that ops with sub-blocks read or write through the scope."""
     found: set[str] = set()
     for op in ops:
         for sub in op.sub_blocks:
             inner: set[str] = set()
             for o in sub.ops:
                 inner.update(o.input_arg_names + o.output_arg_names)
-            inner |= _shared_with_sub_blocks(sub.ops)
-            found |= {n for n in inner if n not in sub.vars}
-            found |= set(op.input_arg_names + op.output_arg_names)
+            inner |= shared_with_sub_blocks(sub.ops)
+            own = is_gradient_block(sub)  # gradients are handed over by the op
+            found |= {
+                n for n in inner if n not in sub.vars and not (own and GRAD in n)
+            }
+            for slots in (op.inputs, op.outputs):
+                for slot, names in slots.items():
+                    if not (own and slot.endswith(GRAD)):
+                        found.update(names)
     return found - {EMPTY}

@@ -24,9 +24,10 @@ from typing import Any
 
 from fluidx import kernels
 from fluidx.ir import Block, Operator
-from fluidx.kernels import EMPTY, Call, OpDef
+from fluidx.kernels import EMPTY, GRAD, Call, OpDef
 
 from .analysis import BlockFacts, Step
+from .steps import inner_writes
 
 __all__ = ["Writer"]
 
@@ -104,6 +105,10 @@ class Writer:
             self.add(f"{self.local(name)} = feed[{name!r}]")
             if name in self.has_lod:
                 self.add(f"{self.lod_local(name)} = lods[{name!r}]")
+            if name in self.facts.stored:
+                self._put(name)
+        for name, key in self.facts.notes.entry:
+            self._keep(name, key)
         for name, (op, slot) in self.facts.needed.items():
             self._load(name, op, slot)
         for index, step in enumerate(self.facts.steps):
@@ -131,6 +136,8 @@ class Writer:
         """listen_and_serv and sums of what arrived take what is there."""
         definition = kernels.find(op.type)
         slots = {s.name: s for s in definition.ins}
+        if slot in definition.unset:
+            return True
         return op.type == "sum" or (
             definition.effect and slot in slots and slots[slot].duplicable
         )
@@ -138,6 +145,9 @@ class Writer:
     def _return(self) -> None:
         values = []
         for name in self.fetches:
+            if name in self.facts.absent:
+                values.append("(None, None)")
+                continue
             if name not in self.locals:
                 self._load(name, None, "")
             lod = self.lod_local(name) if name in self.has_lod else "None"
@@ -161,6 +171,8 @@ class Writer:
         """The expression for one input slot."""
         slot = definition.ins[position]
         names = op.inputs.get(slot.name, [])
+        if definition.scoped and not slot.name.endswith(GRAD):
+            return "None"
         shown = [
             "None" if n == EMPTY or n in self.unborn else self.local(n) for n in names
         ]
@@ -204,6 +216,8 @@ class Writer:
                 value = self.constant({k: len(v) for k, v in op.outputs.items()})
             elif key == "out":
                 value = self._reusable(definition, op, index)
+            elif key == "prior":
+                value = self._prior(definition, op)
             else:
                 value = self.attribute(op.attrs.get(key, definition.defaults.get(key)))
             # an attribute may be called like a Python keyword (softshrink's lambda)
@@ -236,11 +250,18 @@ class Writer:
         local = self.local(name)
         return f"({local} if {local}.__class__ is ndarray and {local}.flags.writeable else None)"
 
+    def _prior(self, definition: OpDef, op: Operator) -> str:
+        """What the first output holds so far."""
+        name = op.output(definition.outs[0].name)[0]
+        return self.locals.get(name, "None")
+
     def _targets(self, definition: OpDef, op: Operator) -> str:
         """The left side of the assignment."""
         parts = []
         for slot in definition.outs:
             names = op.outputs.get(slot.name, [])
+            if definition.scoped and not slot.name.endswith(GRAD):
+                continue  # read from the scope afterwards
             shown = ["_" if n == EMPTY else self.local(n) for n in names]
             if slot.duplicable and names:
                 parts.append(f"({', '.join(shown)},)")
@@ -261,7 +282,17 @@ class Writer:
         self.add(f"{targets} = {call}" if targets else call)
         for line in lods:
             self.add(line)
+        if definition.scoped:
+            self._fetch_scoped(op)
         self._store(op)
+
+    def _fetch_scoped(self, op: Operator) -> None:
+        """Take what the op, or its blocks, left in the scope."""
+        names = {n for s, args in op.outputs.items() if not s.endswith(GRAD) for n in args}
+        for name in sorted((names | inner_writes(op)) & self.facts.bound):
+            self.add(f"{self.local(name)} = {self.holder(name)}.value")
+            if name in self.has_lod:
+                self.add(f"{self.lod_local(name)} = {self.holder(name)}.lod")
 
     def _output_lods(self, definition: OpDef, op: Operator) -> list[str]:
         """Lines that give the outputs their LoD, if any input has one."""
@@ -305,11 +336,25 @@ class Writer:
 
     def _store(self, op: Operator) -> None:
         """Write what lives in the scope back to it, at once."""
-        for name in op.output_arg_names:
-            if name in self.facts.bound and name != EMPTY:
-                self.add(f"{self.holder(name)}.value = {self.local(name)}")
-                if name in self.has_lod:
-                    self.add(f"{self.holder(name)}.lod = {self.lod_local(name)}")
+        scoped = kernels.find(op.type).scoped
+        for slot, names in op.outputs.items():
+            for name in names:
+                if name not in self.facts.bound or name == EMPTY:
+                    continue
+                if not scoped or slot.endswith(GRAD):
+                    self._put(name)
+        for name, key in self.facts.notes.after.get(id(op), ()):
+            self._keep(name, key)
+
+    def _put(self, name: str) -> None:
+        self.add(f"{self.holder(name)}.value = {self.local(name)}")
+        if name in self.has_lod:
+            self.add(f"{self.holder(name)}.lod = {self.lod_local(name)}")
+
+    def _keep(self, name: str, key: str) -> None:
+        """Keep a value for the gradient block under a name of its own."""
+        copy = ".copy()" if name in self.facts.notes.in_place else ""
+        self.add(f"{self.holder(key)}.value = {self.holder(name)}.value{copy}")
 
     # ------------------------------------------------ batches
 

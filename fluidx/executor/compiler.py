@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+import weakref
+from typing import TYPE_CHECKING, Any
 
 from fluidx.ir import Program
+from fluidx.tensor import Scope
+from fluidx.transpiler.data_parallel import data_parallel_main, equal_start
+
+if TYPE_CHECKING:
+    from .executor import Executor
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 
 
 class BuildStrategy:
-    """Options of `CompiledProgram`; kept for scripts, plans need none of them.
+    """Options of `CompiledProgram` (``fluid.BuildStrategy``).
 
-    Any attribute of the reference's ``fluid.BuildStrategy`` can be set.
+    num_trainers, trainer_id, trainers_endpoints, nccl_comm_num and
+    gradient_scale_strategy say how gradients are averaged over trainers. The others
+    are kept for scripts; plans need none of them.
     """
 
     class ReduceStrategy(enum.IntEnum):
@@ -43,6 +51,9 @@ class BuildStrategy:
         self.num_trainers = 1
         self.trainer_id = 0
         self.trainers_endpoints: list[str] = []
+        self.nccl_comm_num = 1
+        self.use_hierarchical_allreduce = False
+        self.hierarchical_allreduce_inter_nranks = 0
         self.cache_runtime_context = False
 
 
@@ -61,7 +72,10 @@ class CompiledProgram:
     """A program with run options (``fluid.CompiledProgram``).
 
     Every program is compiled by the executor, so this wraps one. Data parallelism
-    within a process runs on the executor's one place.
+    within a process runs on the executor's one place. With `with_data_parallel` and
+    several trainers (``build_strategy.num_trainers``, or a program transpiled in mode
+    nccl2) gradients are averaged over these, and the first run in a scope gives all
+    trainers the persistable values of trainer 0.
     """
 
     def __init__(
@@ -78,6 +92,8 @@ class CompiledProgram:
         self.build_strategy = build_strategy or BuildStrategy()
         self.exec_strategy = ExecutionStrategy()
         self._is_data_parallel = False
+        self._made: tuple[object, Program] | None = None
+        self._equal: weakref.WeakSet[Scope] = weakref.WeakSet()
 
     def with_data_parallel(
         self,
@@ -97,3 +113,46 @@ class CompiledProgram:
         self.build_strategy = build_strategy or self.build_strategy
         self.exec_strategy = exec_strategy or self.exec_strategy
         return self
+
+    # ------------------------------------------------ several trainers
+
+    def _trainers(self) -> tuple[list[str], int]:
+        """Endpoints of the trainers, and the number of rings to use."""
+        strategy, program = self.build_strategy, self.program
+        found = list(program._trainers_endpoints or strategy.trainers_endpoints)
+        number = max(len(found), strategy.num_trainers)
+        if not found:
+            found = [f"trainer-{i}" for i in range(number)]
+        if len(found) != number:
+            raise ValueError(
+                f"build_strategy.num_trainers is {number}, but there are {len(found)} "
+                f"trainers: {found}"
+            )
+        return found, max(program._nccl_comm_num, strategy.nccl_comm_num)
+
+    def _ready(self, executor: Executor, scope: Scope) -> Program:
+        """The program to run; the first time in a scope, the trainers meet here."""
+        if not self._is_data_parallel:
+            return self.program
+        trainers, rings = self._trainers()
+        if len(trainers) < 2:
+            return self.program
+        scale = self.build_strategy.gradient_scale_strategy
+        key = (self.program._version, len(trainers), rings, scale)
+        if self._made is None or self._made[0] != key:
+            mean = scale == BuildStrategy.GradientScaleStrategy.CoeffNumDevice
+            made = data_parallel_main(
+                self.program, nranks=len(trainers), nrings=rings, mean=mean
+            )
+            self._made = key, made
+        if scope not in self._equal:
+            start = equal_start(
+                self.program,
+                trainers=trainers,
+                trainer_id=self.build_strategy.trainer_id,
+                nrings=rings,
+                opened=executor.has_rings(rings),
+            )
+            executor.run(start, scope=scope)
+            self._equal.add(scope)
+        return self._made[1]

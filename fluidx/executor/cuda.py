@@ -10,7 +10,15 @@ import numpy as np
 from fluidx.ir.errors import EnforceNotMet
 from fluidx.tensor import CUDAPlace, Place
 
-__all__ = ["array_module", "device_count", "to_host"]
+__all__ = [
+    "array_module",
+    "current_stream",
+    "device_count",
+    "event",
+    "module",
+    "nccl",
+    "to_host",
+]
 
 
 @functools.cache
@@ -49,6 +57,38 @@ def array_module(place: Place) -> Any:
         )
     cupy.cuda.Device(place.device_id).use()
     return cupy
+
+
+def module() -> Any:
+    """CuPy itself."""
+    return _cupy()
+
+
+def nccl() -> Any:
+    """CuPy's NCCL binding. EnforceNotMet where it cannot be loaded."""
+    _cupy()
+    try:
+        from cupy.cuda import nccl as binding
+
+        binding.get_version()
+    except (ImportError, AttributeError, RuntimeError) as error:
+        raise EnforceNotMet(
+            "collective ops on CUDAPlace need NCCL: install fluidx with the extra "
+            f"cuda13 (pip install 'fluidx[cuda13]'). {error}"
+        ) from None
+    return binding
+
+
+def current_stream() -> Any:
+    """The stream that kernels of this thread run on."""
+    return _cupy().cuda.get_current_stream()
+
+
+def event() -> Any:
+    """An event recorded now on the current stream; ``done`` tells of its end."""
+    made = _cupy().cuda.Event(disable_timing=True)
+    made.record(current_stream())
+    return made
 
 
 def to_host(value: Any) -> Any:

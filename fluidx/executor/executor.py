@@ -18,6 +18,7 @@ from .context import Context
 from .cuda import array_module, to_host
 from .feed import prepare, split_lod
 from .plan import Plan
+from .steps import Notes, notes_of
 
 __all__ = ["Executor"]
 
@@ -49,6 +50,8 @@ class Executor:
         self._plans = weakref.WeakKeyDictionary()
         self._pruned: weakref.WeakKeyDictionary[Program, dict[Any, Program]]
         self._pruned = weakref.WeakKeyDictionary()
+        self._noted: weakref.WeakKeyDictionary[Program, tuple[int, dict[int, Notes]]]
+        self._noted = weakref.WeakKeyDictionary()
         self._rpc: Any = None
         self._closed = False
 
@@ -80,8 +83,8 @@ class Executor:
         """
         if self._closed:
             raise EnforceNotMet("this Executor was closed: make a new one")
-        program = _plain_program(program)
         scope = scope or global_scope()
+        program = self._plain_program(program, scope)
         feed = _plain_feed(feed)
         fetches = _fetch_names(program, fetch_list)
         if use_prune and fetches:
@@ -115,9 +118,21 @@ class Executor:
         key = (index, feeds, fetches, with_lod)
         plan = known.get(key)
         if plan is None:
-            plan = Plan(program, index, feeds, fetches, with_lod, self.xp)
+            notes = self._notes(program).get(index)
+            plan = Plan(program, index, feeds, fetches, with_lod, self.xp, notes)
             known[key] = plan
         return plan
+
+    def _notes(self, program: Program) -> dict[int, Notes]:
+        """What gradient blocks need, by block; found once for a program."""
+        known = self._noted.get(program)
+        if known is None or known[0] != program._version:
+            known = self._noted[program] = (program._version, notes_of(program))
+        return known[1]
+
+    def keeps(self, program: Program, index: int) -> bool:
+        """Whether a gradient block looks at what a sub-block computes."""
+        return any(b.forward_block_idx == index for b in program.blocks)
 
     def _prune(
         self, program: Program, feeds: tuple[str, ...], fetches: tuple[str, ...]
@@ -129,6 +144,23 @@ class Executor:
         return known[key]
 
     # ------------------------------------------------ distribution
+
+    def _plain_program(self, program: Any, scope: Scope) -> Program:
+        if program is None:
+            return default_main_program()
+        if isinstance(program, CompiledProgram):
+            return program._ready(self, scope)
+        if not isinstance(program, Program):
+            raise TypeError(
+                f"Executor.run takes a Program or CompiledProgram, got "
+                f"{program.__class__.__name__}"
+            )
+        return program
+
+    def has_rings(self, number: int) -> bool:
+        """Whether the rings 0 to number - 1 are open."""
+        world = hooks.world(self.place) if hooks.world is not None else None
+        return world is not None and all(world.has(i) for i in range(number))
 
     @property
     def rpc(self) -> Any:
@@ -170,19 +202,6 @@ def _result(name: str, value: Any, lod: Any, return_numpy: bool, fresh: bool) ->
             "array; run with return_numpy=False"
         )
     return host
-
-
-def _plain_program(program: Any) -> Program:
-    if program is None:
-        return default_main_program()
-    if isinstance(program, CompiledProgram):
-        return program.program
-    if not isinstance(program, Program):
-        raise TypeError(
-            f"Executor.run takes a Program or CompiledProgram, got "
-            f"{program.__class__.__name__}"
-        )
-    return program
 
 
 def _plain_feed(feed: Any) -> Mapping[str, Any]:

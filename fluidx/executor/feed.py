@@ -65,6 +65,8 @@ def _array(var: Variable, value: Any) -> Any:
             raise FeedError(
                 f"feed {var.name}: cannot make an array of {var.dtype} from it: {error}"
             ) from None
+    if not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
     return np.asarray(value)
 
 

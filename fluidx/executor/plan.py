@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import linecache
 import weakref
-from collections.abc import Callable, Sequence
-from itertools import count
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,12 @@ import numpy as np
 from fluidx.ir import Block, Operator, Program
 from fluidx.ir.errors import EnforceNotMet, RunError, describe
 from fluidx.tensor import Scope, ScopeVar
+from fluidx.tensor.scope import RunScope
 
-from .analysis import Step, analyse
+from .analysis import BlockFacts, Step, analyse
 from .codegen import Writer
+from .collectives import gather_reductions
+from .steps import Notes
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,17 +46,19 @@ class Plan:
         fetches: Sequence[str],
         with_lod: frozenset[str],
         xp: Any,
+        notes: Notes | None = None,
     ) -> None:
         block = program.blocks[index]
         self.block = block
         ops = [op for op in block.ops if op.type not in ("feed", "fetch")]
-        facts = analyse(block, ops, set(feeds), fetches)
-        self._has_control = any(
-            op.sub_blocks and op.type != "listen_and_serv" for op in ops
-        )
-        self._persistable = {
-            n for n in facts.bound if _lives_on(block, n) or block.parent_idx >= 0
-        }
+        if xp is np:
+            ops = gather_reductions(ops)
+        if notes is not None:
+            ops = notes.ops(ops)
+        facts = analyse(block, ops, set(feeds), fetches, notes)
+        #: ops with sub-blocks take variables from a scope of this run
+        self._has_control = any(op.definition.scoped for op in ops)
+        self._home = _Home(block, facts)
         lod = set(with_lod) | {
             n for n in facts.bound if _lod_level(block, n) > 0
         }
@@ -80,14 +85,39 @@ class Plan:
     def run(
         self,
         ctx: Context,
-        feed: dict[str, Any],
+        feed: Mapping[str, Any],
         lods: dict[str, Any] | None = None,
     ) -> tuple[Any, ...]:
         """Run on ``ctx.scope``; returns a (value, LoD) pair per fetch.
 
         RunError names the op, its inputs and the user's line.
         """
-        runner = self._runner(ctx)
+        if not self._has_control:
+            return self._call(self._runner(ctx.scope), ctx, feed, lods)
+        outer = ctx.scope
+        ctx.scope = own = RunScope(outer)
+        try:
+            return self.run_step(ctx, feed, lods)
+        finally:
+            ctx.scope = outer
+            own.release()
+
+    def run_step(
+        self,
+        ctx: Context,
+        feed: Mapping[str, Any],
+        lods: dict[str, Any] | None = None,
+    ) -> tuple[Any, ...]:
+        """The same in a scope that is the home of the block's own variables."""
+        return self._call(self._runner(ctx.scope, own=True), ctx, feed, lods)
+
+    def _call(
+        self,
+        runner: Runner,
+        ctx: Context,
+        feed: Mapping[str, Any],
+        lods: dict[str, Any] | None,
+    ) -> tuple[Any, ...]:
         try:
             # log(0) is -inf and 0/0 is NaN, silently, as on a GPU
             with np.errstate(all="ignore"):
@@ -100,29 +130,16 @@ class Plan:
                 raise
             raise explained from error
 
-    def _runner(self, ctx: Context) -> Runner:
-        scope = ctx.scope
-        if self._has_control:
-            # temporaries that sub-blocks share live in a scope of this run
-            ctx.scope = scope = Scope(scope)
-            return self._bind(*(self._holder(scope, n) for n in self._holders))
+    def _runner(self, scope: Scope, own: bool = False) -> Runner:
         known = self._bound.get(scope)
-        epoch = scope.epoch()
-        if known is not None and known[0] == epoch:
+        if known is not None and known[0] == scope.epoch():
             return known[1]
-        holders = [self._holder(scope, n) for n in self._holders]
+        if own:
+            self._home.prepare(scope)
+        holders = [self._home.holder(scope, n, own) for n in self._holders]
         runner = self._bind(*holders)
         self._bound[scope] = (scope.epoch(), runner)
         return runner
-
-    def _holder(self, scope: Scope, name: str) -> ScopeVar:
-        found = scope.find_var(name)
-        if found is not None:
-            return found
-        home = scope
-        if self._has_control and name in self._persistable and scope.parent:
-            home = scope.parent
-        return home.var(name)
 
     # ------------------------------------------------ errors
 
@@ -184,9 +201,43 @@ class Plan:
         return self.source
 
 
-def _lives_on(block: Block, name: str) -> bool:
+class _Home:
+    """Where the variables of a block live."""
+
+    def __init__(self, block: Block, facts: BlockFacts) -> None:
+        self._own = {
+            name
+            for name, var in block.vars.items()
+            if not var.persistable and (block.parent_idx >= 0 or name in facts.shared)
+        }
+        if block.parent_idx < 0:  # what nothing here makes may be the user's
+            self._own -= set(facts.needed)
+        values = [*facts.notes.entry, *chain(*facts.notes.after.values())]
+        self._own |= {key for _, key in values}
+        self._shared = self._own & facts.shared
+        self._persistable = {n for n in facts.bound if _is_persistable(block, n)}
+
+    def prepare(self, scope: Scope) -> None:
+        """Make the variables that sub-blocks share, which only they may name."""
+        for name in self._shared:
+            scope.var(name)
+
+    def holder(self, scope: Scope, name: str, own: bool) -> ScopeVar:
+        """The variable of this name; own: the scope is home to the block's own."""
+        if own and name in self._own:
+            return scope.var(name)
+        found = scope.find_var(name)
+        if found is not None:
+            return found
+        if own and name in self._persistable:
+            while isinstance(scope, RunScope):
+                scope = scope.parent
+        return scope.var(name)
+
+
+def _is_persistable(block: Block, name: str) -> bool:
     var = block._find_var_recursive(name)
-    return var is None or var.persistable
+    return var is not None and var.persistable
 
 
 def _lod_level(block: Block, name: str) -> int:

@@ -1,4 +1,4 @@
-"""Files: where a variable's file is, and writing that leaves the old file or the new."""
+"""Files: where a variable's is, and writing that leaves the old one or the new."""
 
 from __future__ import annotations
 

@@ -64,7 +64,9 @@ class _Encoder:
         if what is not None:
             self._memo[what] = number
         short = number < 256
-        self._write(struct.pack("<cB" if short else "<cI", b"q" if short else b"r", number))
+        self._write(
+            struct.pack("<cB" if short else "<cI", b"q" if short else b"r", number)
+        )
 
     def _again(self, what: Any) -> bool:
         """Fetch something from the memo, if it is there."""
@@ -72,7 +74,9 @@ class _Encoder:
         if number is None:
             return False
         short = number < 256
-        self._write(struct.pack("<cB" if short else "<cI", b"h" if short else b"j", number))
+        self._write(
+            struct.pack("<cB" if short else "<cI", b"h" if short else b"j", number)
+        )
         return True
 
     def _text(self, data: bytes) -> None:

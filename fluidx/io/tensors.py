@@ -34,7 +34,7 @@ from fluidx.kernels import SelectedRows, VarType, as_dtype, to_numpy
 
 from .errors import ModelFileError
 
-__all__ = ["Reader", "read_all", "write_value"]
+__all__ = ["Reader", "memory_of", "read_all", "write_value"]
 
 LoD = list[list[int]]
 Value = tuple[Any, LoD | None]
@@ -55,7 +55,7 @@ def write_value(file: BinaryIO, value: Any, lod: LoD | None = None) -> None:
     if isinstance(value, SelectedRows):
         rows = np.ascontiguousarray(value.rows, "<i8")
         file.write(struct.pack("<IQ", 0, rows.size))
-        file.write(_bytes_of(rows))
+        file.write(memory_of(rows))
         file.write(struct.pack("<q", value.height))
     else:
         _write_lod(file, lod or ())
@@ -65,7 +65,7 @@ def write_value(file: BinaryIO, value: Any, lod: LoD | None = None) -> None:
     description = _description(array)
     file.write(struct.pack("<Ii", 0, len(description)))
     file.write(description)
-    file.write(_bytes_of(array))
+    file.write(memory_of(array))
 
 
 def _write_lod(file: BinaryIO, lod: Sequence[Sequence[int]]) -> None:
@@ -73,10 +73,10 @@ def _write_lod(file: BinaryIO, lod: Sequence[Sequence[int]]) -> None:
     for level in lod:
         offsets = np.asarray(level, "<u8")
         file.write(struct.pack("<Q", offsets.nbytes))
-        file.write(_bytes_of(offsets))
+        file.write(memory_of(offsets))
 
 
-def _bytes_of(array: Any) -> Any:
+def memory_of(array: Any) -> Any:
     """The memory of an array in C order, little-endian; a copy only if need be."""
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
@@ -143,6 +143,19 @@ class Reader:
             raise self.error(f"{count} rows of height {height} with {value.shape}")
         return SelectedRows(rows, value, height)
 
+    def outline(self, kind: int = VarType.LOD_TENSOR) -> tuple[VarType, list[int]]:
+        """Dtype and shape of the next value; its elements are passed over."""
+        self._version()
+        if kind == VarType.SELECTED_ROWS:
+            (count,) = self._numbers("<Q", "the number of rows")
+            self.skip(count * 8)
+            self._numbers("<q", "the height")
+        else:
+            self._lod()
+        dtype, shape = self._header()
+        self.skip(math.prod(shape) * dtype.itemsize)
+        return as_dtype(dtype), shape
+
     def value(self, kind: int = VarType.LOD_TENSOR) -> Value:
         """The next value of a variable of this kind."""
         if kind == VarType.SELECTED_ROWS:
@@ -183,15 +196,16 @@ class Reader:
         self._claimable(count, of)
         self.left -= count
 
-    def _take(self, count: int, of: str) -> bytes:
+    def take(self, count: int, of: str) -> bytes:
+        """The next bytes, which are `of` something."""
         self._claim(count, of)
-        return self._file.read(count)
+        data = self._file.read(count)
+        if len(data) != count:
+            raise self.error("it became shorter while it was read")
+        return data
 
     def _numbers(self, form: str, of: str) -> tuple[int, ...]:
-        data = self._take(struct.calcsize(form), of)
-        if len(data) != struct.calcsize(form):
-            raise self.error("it became shorter while it was read")
-        return struct.unpack(form, data)
+        return struct.unpack(form, self.take(struct.calcsize(form), of))
 
     def _version(self) -> None:
         (version,) = self._numbers("<I", "a version")
@@ -214,17 +228,31 @@ class Reader:
             lod.append(offsets.tolist())
         return lod
 
-    def _array(self) -> Any:
+    def part(self, seek: int, shape: Sequence[int]) -> Any:
+        """Of the next tensor: so many elements from the `seek`-th on, in this shape."""
         self._version()
-        (size,) = self._numbers("<i", "a description's size")
-        if not 0 < size <= _MAX_DESCRIPTION:
-            raise self.error(f"a tensor's description of {size} bytes")
-        dtype, shape = self._described(self._take(size, "a tensor's description"))
+        self._lod()
+        dtype, _ = self._header()
+        if any(d < 0 for d in shape):
+            raise self.error(f"a part of shape {list(shape)}")
+        self.skip(seek * dtype.itemsize)
+        return self.array(shape, dtype)
+
+    def _array(self) -> Any:
+        dtype, shape = self._header()
         self._claimable(math.prod(shape) * dtype.itemsize, f"{dtype}{shape}")
         try:
             return self.array(shape, dtype)
         except (ValueError, OverflowError, MemoryError) as error:
             raise self.error(f"{dtype}{shape}: {error}") from None
+
+    def _header(self) -> tuple[np.dtype[Any], list[int]]:
+        """Dtype and shape of the tensor whose elements come next."""
+        self._version()
+        (size,) = self._numbers("<i", "a description's size")
+        if not 0 < size <= _MAX_DESCRIPTION:
+            raise self.error(f"a tensor's description of {size} bytes")
+        return self._described(self.take(size, "a tensor's description"))
 
     def _described(self, data: bytes) -> tuple[np.dtype[Any], list[int]]:
         kind, shape, place = None, [], 0

@@ -24,13 +24,12 @@ class Machine(Protocol):
 
     def take(self, count: int) -> bytes: ...
     def number(self, form: str) -> int: ...
-    def line(self) -> str: ...
+    def line(self) -> bytes: ...
     def push(self, value: Any) -> None: ...
     def mark(self) -> list[Any]: ...
     def name(self, module: str, name: str) -> None: ...
     def reduce(self) -> None: ...
     def build(self) -> None: ...
-
 
 
 def _set_items(made: Any, items: list[Any]) -> None:
@@ -89,12 +88,12 @@ def _long(m: Machine) -> None:
 
 def _decimal(m: Machine) -> None:
     line = m.line()
-    if line in ("00", "01"):
-        m.push(line == "01")
+    if line in (b"00", b"01"):
+        m.push(line == b"01")
         return
     if len(line) > 2 * _MAX_INTEGER:
         raise Refused("a long integer")
-    m.push(int(line.removesuffix("L")))
+    m.push(int(line.removesuffix(b"L")))
 
 
 def _float(m: Machine) -> None:
@@ -156,11 +155,11 @@ def _protocol(m: Machine) -> None:
 
 
 def _decimal_float(m: Machine) -> None:
-    m.push(float(m.line()))
+    m.push(float(m.line()[:40]))
 
 
 def _unicode_line(m: Machine) -> None:
-    m.push(m.line())
+    m.push(m.line().decode("raw-unicode-escape"))
 
 
 def _put_line(m: Machine) -> None:
@@ -217,7 +216,7 @@ OPCODES: dict[int, Callable[[Machine], None]] = {
     ord("h"): _get("<B"),
     ord("j"): _get("<I"),
     ord("g"): _get_line,
-    ord("c"): lambda m: m.name(m.line(), m.line()),
+    ord("c"): lambda m: m.name(m.line().decode(), m.line().decode()),
     0x93: _stack_name,
     ord("R"): lambda m: m.reduce(),
     ord("b"): lambda m: m.build(),

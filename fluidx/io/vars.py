@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import Any, BinaryIO
 
 from fluidx.executor import Executor
 from fluidx.ir import Program, Variable
@@ -15,6 +15,7 @@ from fluidx.tensor import global_scope
 
 from .errors import MissingFileError
 from .paths import open_read, open_write, var_path
+from .remote import pulled_tables
 from .tensors import read_all, write_value
 from .values import (
     check_shapes,
@@ -54,28 +55,12 @@ def save_vars(
 
     ModelFileError: a variable without a value. Mirrors ``fluid.io.save_vars``.
     """
-    names = [v.name for v in _selected("save_vars", main_program, vars, predicate)]
-    if not names:
-        if vars is None:
-            warnings.warn("there is no variable to save", stacklevel=2)
-        return None
-    scope = global_scope()
-    if dirname is None and filename is None:
-        memory = BytesIO()
-        for name in sorted(names):
-            write_value(memory, *value_of(name, scope))
-        return memory.getvalue()
-    if dirname is None:
-        raise TypeError("save_vars: a filename needs a dirname")
-    if filename is None:
-        for name in names:
-            with open_write(var_path(dirname, name)) as file:
-                write_value(file, *value_of(name, scope))
-        return None
-    with open_write(os.path.join(dirname, filename)) as file:
-        for name in sorted(names):
-            write_value(file, *value_of(name, scope))
-    return None
+    program = valid_program(main_program) if vars is None else None
+    names = [v.name for v in selected("save_vars", program, vars, predicate)]
+    if not names and vars is None:
+        warnings.warn("there is no variable to save", stacklevel=2)
+    remote = pulled_tables(program, names, executor) if program else {}
+    return save_values(dirname, names, filename, remote)
 
 
 def save_params(
@@ -84,7 +69,10 @@ def save_params(
     main_program: Program | None = None,
     filename: str | None = None,
 ) -> bytes | None:
-    """Save all parameters (arguments: `save_vars`). Mirrors ``fluid.io.save_params``."""
+    """Save all parameters (arguments: `save_vars`).
+
+    Mirrors ``fluid.io.save_params``.
+    """
     return save_vars(
         executor,
         dirname,
@@ -131,7 +119,7 @@ def load_vars(
     ModelFileError: a file is missing or damaged, or a parameter has another shape
     than the program declares. Mirrors ``fluid.io.load_vars``.
     """
-    found = _selected("load_vars", main_program, vars, predicate)
+    found = selected("load_vars", main_program, vars, predicate)
     if not found:
         return
     values = read_vars(dirname, found, filename)
@@ -201,7 +189,45 @@ def read_vars(
     return values
 
 
-def _selected(
+def save_values(
+    dirname: str | None,
+    names: Sequence[str],
+    filename: str | None,
+    instead: Mapping[str, Any],
+) -> bytes | None:
+    """Save variables by name (see `save_vars`).
+
+    instead: arrays to save in place of what the scope has.
+    """
+    scope = global_scope()
+
+    def write(name: str, file: BinaryIO) -> None:
+        if name in instead:
+            write_value(file, instead[name])
+        else:
+            write_value(file, *value_of(name, scope))
+
+    if not names:
+        return None
+    if dirname is None:
+        if filename is not None:
+            raise TypeError("save_vars: a filename needs a dirname")
+        memory = BytesIO()
+        for name in sorted(names):
+            write(name, memory)
+        return memory.getvalue()
+    if filename is None:
+        for name in names:
+            with open_write(var_path(dirname, name)) as file:
+                write(name, file)
+        return None
+    with open_write(os.path.join(dirname, filename)) as file:
+        for name in sorted(names):
+            write(name, file)
+    return None
+
+
+def selected(
     what: str,
     program: Program | None,
     variables: Sequence[Variable] | None,

@@ -55,6 +55,10 @@ class Block:
         while block is not None:
             if name in block.vars:
                 return block.vars[name]
+            if block.forward_block_idx >= 0:  # a gradient block sees what it derives
+                forward = block.program.blocks[block.forward_block_idx]
+                if name in forward.vars:
+                    return forward.vars[name]
             block = block.parent
         return None
 

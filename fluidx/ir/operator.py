@@ -28,7 +28,8 @@ def user_line() -> Where | None:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if not (name == "fluidx" or name.startswith("fluidx.")):
+        # `with` blocks of ours (loops, branches) leave through contextlib
+        if not (name in ("fluidx", "contextlib") or name.startswith("fluidx.")):
             code = frame.f_code
             return Where(code.co_filename, frame.f_lineno, code.co_name)
         frame = frame.f_back  # type: ignore[assignment]
@@ -256,10 +257,11 @@ class Operator:
         """Whether a slot must hold something.
 
         Gradient ops do without what nobody needs; ops that act on the world (recv,
-        listen_and_serv) may have nothing to wait for.
+        listen_and_serv) may have nothing to wait for, and blocks nothing to read.
         """
         definition = self.definition
-        return not (slot.dispensable or definition.forward or definition.effect)
+        optional = definition.forward or definition.effect or definition.scoped
+        return not (slot.dispensable or optional)
 
     def infer(self) -> None:
         """Set shape, dtype, LoD level and kind of the outputs."""
@@ -290,6 +292,9 @@ class Operator:
             if name == EMPTY:
                 continue
             var = self.block._find_var_recursive(name)
+            if var is None and self.block.forward_block_idx >= 0:
+                # a gradient that comes from outside the block: like its variable
+                var = self.block._find_var_recursive(name.partition(GRAD)[0])
             if var is None:
                 raise self.error(
                     f"input {slot}: no variable {name!r} in block {self.block.idx} "

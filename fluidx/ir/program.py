@@ -54,6 +54,7 @@ class Program:
         self._is_chief = False
         self._endpoints: list[str] = []
         self._trainers_endpoints: list[str] = []
+        self._nccl_comm_num = 1
         self._parameters_on_pservers: Any = None
         self._distributed_lookup_table: str | None = None
         self._appending_grad_times = 0
@@ -174,6 +175,7 @@ class Program:
             "_is_chief",
             "_endpoints",
             "_trainers_endpoints",
+            "_nccl_comm_num",
             "_parameters_on_pservers",
             "_distributed_lookup_table",
             "_appending_grad_times",

@@ -5,6 +5,7 @@ builds and their names. Importing this package gives `Variable` its operators.
 """
 
 from . import (
+    branches,
     control_flow,
     conv,
     conv_transpose,
@@ -13,6 +14,7 @@ from . import (
     io,
     learning_rate_scheduler,
     lookup,
+    loops,
     loss,
     loss_composed,
     manipulation,
@@ -26,9 +28,13 @@ from . import (
     picking,
     random,
     reduce,
+    static_rnn,
+    sampling,
     sequence_lod,
     tensor,
+    tensor_arrays,
 )
+from .branches import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .conv_transpose import *  # noqa: F403
@@ -37,6 +43,7 @@ from .elementwise import *  # noqa: F403
 from .io import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
 from .lookup import *  # noqa: F403
+from .loops import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .loss_composed import *  # noqa: F403
 from .manipulation import *  # noqa: F403
@@ -49,13 +56,17 @@ from .ops import *  # noqa: F403
 from .picking import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
+from .static_rnn import *  # noqa: F403
+from .sampling import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .tensor import *  # noqa: F403
+from .tensor_arrays import *  # noqa: F403
 
 math_op_patch.install()
 
 __all__: list[str] = []
 for _module in (
+    branches,
     control_flow,
     conv,
     conv_transpose,
@@ -64,6 +75,7 @@ for _module in (
     io,
     learning_rate_scheduler,
     lookup,
+    loops,
     loss,
     loss_composed,
     manipulation,
@@ -76,7 +88,10 @@ for _module in (
     picking,
     random,
     reduce,
+    static_rnn,
+    sampling,
     sequence_lod,
     tensor,
+    tensor_arrays,
 ):
     __all__ += _module.__all__

@@ -8,20 +8,25 @@ Variable of shape [1] for an optimizer.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from fluidx.ir import default_main_program
+from fluidx.ir import Variable, default_main_program
+from fluidx.layers.branches import Switch
 from fluidx.layers.control_flow import autoincreased_step_counter
 from fluidx.layers.elementwise import elementwise_min
-from fluidx.layers.ops import cos, exp, floor
-from fluidx.layers.tensor import cast, fill_constant
+from fluidx.layers.emit import is_number
+from fluidx.layers.ops import ceil, cos, exp, floor
+from fluidx.layers.tensor import assign, cast, create_global_var, fill_constant
 
 __all__ = [
     "cosine_decay",
     "exponential_decay",
     "inverse_time_decay",
+    "linear_lr_warmup",
     "natural_exp_decay",
     "noam_decay",
+    "piecewise_decay",
     "polynomial_decay",
 ]
 
@@ -114,17 +119,84 @@ def polynomial_decay(
 ) -> Any:
     """From learning_rate to end_learning_rate in `decay_steps` steps, then constant.
 
-    By (1 - step / decay_steps) ** power. ValueError for cycle=True, which needs
-    conditional blocks. Mirrors ``fluid.layers.polynomial_decay``.
+    By (1 - step / decay_steps) ** power. cycle: beyond that, decay_steps becomes the
+    next multiple of it. Mirrors ``fluid.layers.polynomial_decay``.
     """
-    if cycle:
-        raise ValueError(
-            "polynomial_decay: cycle=True needs conditional blocks, which this version "
-            "does not have yet"
-        )
     with _guard():
         step = _step()
+        if cycle:
+            rounds: Any = ceil(step / decay_steps)
+            zero = fill_constant([1], "float32", 0.0)
+            one = fill_constant([1], "float32", 1.0)
+            with Switch() as switch, switch.case(step == zero):
+                assign(one, rounds)
+            share = (1 - step / (decay_steps * rounds)) ** power
+            return (learning_rate - end_learning_rate) * share + end_learning_rate
         limit = fill_constant([1], "float32", float(decay_steps))
         capped: Any = elementwise_min(step, limit)
         share = (1 - capped / decay_steps) ** power
         return (learning_rate - end_learning_rate) * share + end_learning_rate
+
+
+def piecewise_decay(boundaries: Sequence[int], values: Sequence[float]) -> Any:
+    """values[i] up to step boundaries[i], the last value from the last one on.
+
+    There is one value more than boundaries (ValueError). Mirrors
+    ``fluid.layers.piecewise_decay``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.piecewise_decay([100, 200], [0.1, 0.05, 0.01]).name
+    'learning_rate'
+    """
+    if len(values) != len(boundaries) + 1:
+        raise ValueError(
+            f"piecewise_decay: {len(boundaries)} boundaries need "
+            f"{len(boundaries) + 1} values, got {len(values)}"
+        )
+    with _guard():
+        step = _step()
+        rate = create_global_var(
+            [1], 0.0, "float32", persistable=True, name="learning_rate"
+        )
+        with Switch() as switch:
+            for boundary, value in zip(boundaries, values):
+                end = fill_constant([1], "float32", float(boundary), force_cpu=True)
+                now = fill_constant([1], "float32", float(value))
+                with switch.case(step < end):
+                    assign(now, rate)
+            last = fill_constant([1], "float32", float(values[-1]))
+            with switch.default():
+                assign(last, rate)
+    return rate
+
+
+def linear_lr_warmup(
+    learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float
+) -> Any:
+    """From start_lr to end_lr in `warmup_steps` steps, then `learning_rate`.
+
+    learning_rate: a number, or the rate that another schedule returned. TypeError for
+    anything else. Mirrors ``fluid.layers.linear_lr_warmup``.
+    """
+    if not (is_number(learning_rate) or isinstance(learning_rate, Variable)):
+        raise TypeError(
+            "linear_lr_warmup: learning_rate must be a number or a Variable, got "
+            f"{learning_rate!r:.60}"
+        )
+    dtype = learning_rate.dtype if isinstance(learning_rate, Variable) else "float32"
+    slope = float(end_lr) - float(start_lr)
+    with _guard():
+        rate = create_global_var(
+            [1], 0.0, dtype, persistable=True, name="learning_rate_warmup"
+        )
+        step = _step()
+        with Switch() as switch:
+            with switch.case(step < warmup_steps):
+                risen: Any = start_lr + slope * (step / float(warmup_steps))
+                assign(risen, rate)
+            with switch.default():
+                after = learning_rate
+                if not isinstance(after, Variable):
+                    after = fill_constant([1], dtype, float(after))
+                assign(after, rate)
+    return rate

@@ -105,6 +105,13 @@ class LoDTensor:
         array = _host(self.value)
         return np.array(array, dtype=dtype) if copy else np.asarray(array, dtype=dtype)
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory of the array, for ``torch.from_dlpack`` and its like."""
+        return self.value.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.value.__dlpack_device__()  # type: ignore[no-any-return]
+
     def __len__(self) -> int:
         return len(self.value)
 

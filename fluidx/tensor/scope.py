@@ -103,6 +103,34 @@ class Scope:
         self._kids.clear()
 
 
+class RunScope(Scope):
+    """The variables of one run of a block, gone when the run is over."""
+
+    parent: Scope
+
+    def __init__(self, parent: Scope) -> None:
+        super().__init__(parent)
+
+    def reset(self) -> None:
+        """Forget all values; the names stay."""
+        for var in self._vars.values():
+            var.value = var.lod = None
+
+    def release(self) -> None:
+        """Forget everything, and so do the scopes of steps kept in variables.
+
+        They and this scope refer to each other: memory would wait for Python's
+        collector of cycles.
+        """
+        for var in self._vars.values():
+            if var.value.__class__ is list:
+                for item in var.value:
+                    if isinstance(item, RunScope):
+                        item.release()
+        self._vars.clear()
+        self._epoch += 1
+
+
 _root = Scope()
 # per thread: the roles of an in-process cluster must not see each other's guard
 _current: ContextVar[Scope | None] = ContextVar("fluidx_scope", default=None)

@@ -8,6 +8,15 @@ import time
 
 import psutil
 import pytest
+import zmq
+
+# pyzmq's own thread, which lets go of sent arrays, starts with the first such send
+with zmq.Context() as _context, _context.socket(zmq.PAIR) as _socket:
+    _socket.bind("inproc://warm")
+    with _context.socket(zmq.PAIR) as _other:
+        _other.connect("inproc://warm")
+        _socket.send(bytes(1 << 20), copy=False)
+        _other.recv()
 
 
 def _state():

@@ -9,6 +9,9 @@ import fluidx as fluid
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.5),
     "gentle": lambda: fluid.optimizer.SGD(0.05),
+    "decayed": lambda: fluid.optimizer.SGD(
+        fluid.layers.exponential_decay(0.5, decay_steps=2, decay_rate=0.5)
+    ),
     "momentum": lambda: fluid.optimizer.Momentum(0.3, 0.9),
     "adam": lambda: fluid.optimizer.Adam(0.01),
 }

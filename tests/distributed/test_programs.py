@@ -47,6 +47,21 @@ def test_uneven_data(kind):
     check(kind, "sgd", 2, [5, 2, 4])
 
 
+def test_a_learning_rate_schedule():
+    check("dense", "decayed", 2, [5, 5])
+
+
+def test_a_learning_rate_schedule_async():
+    """One trainer's steps are numbered from 1 (as the reference was seen to do)."""
+    hub = InProcessCluster(seed=1)
+    results = hub.run(cluster("dense", "decayed", 2, [1], sync=False))
+    first = initial("dense", "decayed")["fc_1.b_0"]
+    local = train_alone("dense", "decayed", [1])["fc_1.b_0"]
+    moved = gathered(results)["fc_1.b_0"] - first
+    # the local run starts at 0: its first rate is 0.5, the second 0.5 * sqrt(0.5)
+    np.testing.assert_allclose(moved, (local - first) * 0.5**0.5, 1e-5)
+
+
 def test_async_learns():
     hub = InProcessCluster(seed=1)
     results = hub.run(cluster("dense", "gentle", 2, [60, 60], sync=False))

@@ -146,6 +146,10 @@ def test_a_single_op_runs_by_itself():
 def test_what_does_not_fit():
     with pytest.raises(ValueError, match="2 variables for 3 endpoints"):
         run(call("send", ["a", "b"], ["c"], epmap=["e", "f", "g"]))
+    empty = call("send", ["a"], ["c"], epmap=["e"])
+    empty.inputs[0] = [None]
+    with pytest.raises(ValueError, match="one of a has no value"):
+        run(empty)
     with pytest.raises(ValueError, match="recv:"):
         run(call("recv", [], ["a", "b"], epmap=["e"]))
 
@@ -163,27 +167,3 @@ def test_listen_and_serv_hands_names_and_attributes_on():
     assert names == ["g.trainer_0", "g.trainer_1"]
     assert (attrs["endpoint"], attrs["Fanin"]) == ("e0", 2)
     assert attrs["optimize_blocks"] == [1]
-
-
-class Ring:
-    def allreduce(self, x, op):
-        return x * 3 if op == "sum" else None
-
-    def broadcast(self, x, root):
-        return x + root
-
-
-def test_collectives_use_their_ring():
-    rings = {0: None, 1: Ring()}
-    context = SimpleNamespace(collective=rings.get)
-    x = np.array([1.0, 2.0])
-    sums = kernels.find("c_allreduce_sum").run(np, x, ctx=context, ring_id=1)
-    np.testing.assert_array_equal(sums, [3, 6])
-    sent = kernels.find("c_broadcast").run(np, x, ctx=context, ring_id=1, root=4)
-    np.testing.assert_array_equal(sent, [5, 6])
-    with pytest.raises(RuntimeError, match="ring 0 has no communicator"):
-        kernels.find("c_allreduce_sum").run(np, x, ctx=context, ring_id=0)
-    with pytest.raises(RuntimeError, match="ring 1 has no communicator"):
-        kernels.find("c_broadcast").run(
-            np, x, ctx=SimpleNamespace(collective=None), ring_id=1, root=0
-        )

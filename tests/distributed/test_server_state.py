@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fluidx.distributed.config import RpcConfig
+from fluidx.distributed.serve_spec import ServeSpec
 from fluidx.distributed.server_state import (
     Answer,
     Assign,
@@ -13,7 +14,6 @@ from fluidx.distributed.server_state import (
     Finish,
     Run,
     ServerState,
-    ServeSpec,
     Tell,
 )
 from fluidx.distributed.wire import Kind, Message
@@ -297,3 +297,20 @@ def test_configuration_from_the_environment():
     for bad in ("soon", "0", "-3"):
         with pytest.raises(ValueError, match="a number above 0"):
             RpcConfig.from_env({"FLUIDX_HEARTBEAT": bad})
+
+
+def test_a_gradient_is_applied_at_the_rate_of_its_own_step():
+    s = state(mode=2, lr=3)
+    counter = ("@LR_DECAY_COUNTER@.trainer_0", np.array([1]))
+    message = push(0, ("w", 5), names=(), barrier=False, suffix=False)
+    message.values.append(counter)  # trainers send it last
+    runs = [a.blocks for a in s.handle("A", message, 0.0) if isinstance(a, Run)]
+    assert runs == [[3], [1]]
+
+
+def test_a_rate_without_a_counter_is_computed_once():
+    s = state(mode=2, lr=3)
+    message = push(0, ("w", 5), names=(), barrier=False, suffix=False)
+    for wanted in ([[3], [1]], [[1]]):
+        runs = [a.blocks for a in s.handle("A", message, 0.0) if isinstance(a, Run)]
+        assert runs == wanted

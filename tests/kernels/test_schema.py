@@ -13,6 +13,28 @@ from fluidx import kernels
 
 HERE = Path(__file__).parent
 SPEC = json.loads((HERE.parent / "golden" / "ops_spec.json").read_text())
+# a CPU build of the reference lacks these; slots and attributes are those that its
+# transpilers pass (kinds as in fluidx.kernels.collective)
+SPEC["c_gen_nccl_id"] = {
+    "inputs": [],
+    "outputs": ["Out"],
+    "attrs": {
+        "rank": {"type": "INT"},
+        "endpoint": {"type": "STRING"},
+        "other_endpoints": {"type": "STRINGS"},
+    },
+}
+SPEC["gen_nccl_id"] = {
+    "inputs": [],
+    "outputs": ["NCCLID"],
+    "attrs": {
+        "trainers": {"type": "STRINGS"},
+        "trainer_id": {"type": "INT"},
+        "nccl_comm_num": {"type": "INT"},
+        "use_hierarchical_allreduce": {"type": "BOOLEAN"},
+        "hierarchical_allreduce_inter_nranks": {"type": "INT"},
+    },
+}
 TYPES = kernels.all_types()
 # a gradient op may also be declared by hand, where it looks at more than grad_op gives
 GRAD_TYPES = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fluidx.kernels import GradContext, InferContext, InferError, Meta, SelectedRows
 from opcase import OpCase, TestContext, normal, run_op, suite
 
 from fluidx import kernels
+from fluidx.kernels import GradContext, InferContext, InferError, Meta, SelectedRows
 
 SPARSE = SelectedRows(np.array([5, 0, 3, 5]), normal(4, 3), 7)
 

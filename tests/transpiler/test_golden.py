@@ -10,17 +10,20 @@ from fluidx.ir import Program
 
 # the reference's programs run, or were never run; ours equal them
 EQUAL = [
-    p for p in goldens.pairs() if goldens.EXCEPTIONS.get(p, {}).get("kind") in (None, "doubtful")
+    p
+    for p in goldens.pairs()
+    if goldens.EXCEPTIONS.get(p, {}).get("kind") in (None, "doubtful")
 ]
 OWN = sorted(set(goldens.pairs()) - set(EQUAL) - {"emb_dist_two--pserver-sync-2"})
 
 
 def test_every_golden_is_there() -> None:
     assert len(goldens.pairs()) == 123
+    assert len(goldens.pairs("more")) == 39
     assert len(EQUAL) == 102
 
 
-@pytest.mark.parametrize("pair", EQUAL)
+@pytest.mark.parametrize("pair", EQUAL + goldens.pairs("more"))
 def test_equals_the_reference(pair: str) -> None:
     assert goldens.differences(*pair.split("--")) == []
 

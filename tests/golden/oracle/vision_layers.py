@@ -1,0 +1,42 @@
+"""Runs under the reference: writes the programs of `vision_cases` to
+vision_layers.json (see layers.py).
+
+PYTHON vision_layers.py                write all
+PYTHON vision_layers.py CASE ...       print these as text
+"""
+
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+
+import layers  # noqa: E402  (it finds dump)
+import dump  # noqa: E402
+import vision_cases  # noqa: E402
+from compact import compact  # noqa: E402
+
+
+def main(fluid, names):
+    cases = vision_cases.cases()
+    for name in names:
+        print("=======", name)
+        for role, program in layers.build(fluid, cases[name]).items():
+            print("--", role)
+            print(dump.text(program))
+    if names:
+        return
+    lines = []
+    for name, case in cases.items():
+        made = {role: compact(p) for role, p in layers.build(fluid, case).items()}
+        text = json.dumps(made, sort_keys=True, separators=(",", ":"))
+        lines.append(json.dumps(name) + ":" + text)
+    with open(os.path.join(HERE, "vision_layers.json"), "w") as f:
+        f.write("{" + ",\n".join(lines) + "}\n")
+
+
+if __name__ == "__main__":
+    import paddle.fluid as reference
+
+    main(reference, sys.argv[1:])
