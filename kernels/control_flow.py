@@ -13,7 +13,7 @@ whatever it is called outside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -118,8 +118,8 @@ def _(
     all others add up.
     """
     carried = dict(zip(original_output_grad, d_outs))
-    wanted = wanted(names, "X")
-    fetch = tuple(n for n in wanted if n != EMPTY)
+    inside = wanted(names, "X")
+    fetch = tuple(n for n in inside if n != EMPTY)
     written = {n + GRAD for n in names["Out"]}
     total: dict[str, Any] = {}
     for step in reversed(kept_steps(ctx, names["StepScopes"][0])):
@@ -135,7 +135,7 @@ def _(
         for name in carried:
             if name not in fetch:  # its value before the step was not looked at
                 carried[name] = zeros_for(xp, carried[name])
-    return results(xp, ctx, names["X"], wanted, {**total, **carried})
+    return results(xp, ctx, names["X"], inside, {**total, **carried})
 
 
 # --- conditional blocks --------------------------------------------------------------
@@ -231,15 +231,15 @@ def _(
 ) -> tuple[Any, list[Any]]:
     """Zeros if the block did not run, but for variables that it would have changed."""
     given = {n + GRAD: d for n, d in zip(names["Out"], d_outs)}
-    wanted = wanted(names, "Input")
-    found = {n: given[n] for n in wanted if n in given}
+    inside = wanted(names, "Input")
+    found = {n: given[n] for n in inside if n in given}
     for step in kept_steps(ctx, names["Scope"][0]):
-        fetch = tuple(n for n in wanted if n != EMPTY)
+        fetch = tuple(n for n in inside if n != EMPTY)
         values = ctx.run_block(sub_block, ctx.step_scope(step), given, fetch)
         for name, value in zip(fetch, values):
             if value is not None:
                 found[name] = remaining(xp, given.get(name), value)
-    return None, results(xp, ctx, names["Input"], wanted, found)
+    return None, results(xp, ctx, names["Input"], inside, found)
 
 
 # --- choosing ------------------------------------------------------------------------

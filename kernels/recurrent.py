@@ -72,7 +72,7 @@ def _(
     """
     sequences = [value_of(ctx, n) for n in names["inputs"]]
     length = _length(names["inputs"], sequences)
-    before = [value_of(ctx, n) for n in names.get("initial_states", ())]
+    before: Sequence[Any] = [value_of(ctx, n) for n in names.get("initial_states", ())]
     outputs = list(names.get("outputs", ()))
     fetch = (*states, *outputs)
     rows: list[Any] = [None] * length
@@ -202,5 +202,3 @@ def _(xp: Any, x: Any) -> Any:
 def _(xp: Any, x: Any, out: Any, d: Any) -> Any:
     """Zeros where no gradient arrives: behind the last step."""
     return xp.zeros_like(x) if d is None else d.copy()
-
-

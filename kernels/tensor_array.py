@@ -1,8 +1,8 @@
-"""Arrays of tensors (``LOD_TENSOR_ARRAY``): lists that programs write and read by index.
+"""Arrays of tensors (``LOD_TENSOR_ARRAY``), written and read by index.
 
 A value is a Python list, None where nothing was written; ops change it in place.
-Arrays of gradients (their names end in ``@GRAD``...) add up what is written, and
-give up what is read: the element that a forward op wrote had no value before. LoD of
+Arrays of gradients (their names hold ``@GRAD``) add up what is written and give up
+what is read: a forward op that writes an element ends what was there before. LoD of
 the elements is not kept.
 """
 
@@ -130,9 +130,7 @@ read_from_array = op(
 
 
 @read_from_array.kernel
-def _(
-    xp: Any, x: Any, i: Any, like: Any, *, names: Mapping[str, Sequence[str]]
-) -> Any:
+def _(xp: Any, x: Any, i: Any, like: Any, *, names: Mapping[str, Sequence[str]]) -> Any:
     """like: what the element's gradient looks like, zero if nothing was written."""
     index = _index(i, "read_from_array")
     array = () if x is None else x

@@ -43,7 +43,9 @@ def _flows(tape: Tape, block: Block, name: str) -> bool:
     )
 
 
-def _leaving(tape: Tape, inner: Tape, names: Sequence[str], own: Sequence[str]) -> list[str]:
+def _leaving(
+    tape: Tape, inner: Tape, names: Sequence[str], own: Sequence[str]
+) -> list[str]:
     """Gradients of the op's inputs `names`, called `own` inside."""
     return [
         grad_name(name) if inner.leaves(n) and name not in tape.no_grad else EMPTY
@@ -104,7 +106,5 @@ def _recurrent(tape: Tape, op: Operator) -> list[OpSpec]:
         "outputs@GRAD": [grad_name(n) for n in outs],
         "step_scopes@GRAD": op.output("step_scopes"),
     }
-    outputs = {
-        grad_name(s): _leaving(tape, inner, slots[s], called[s]) for s in slots
-    }
+    outputs = {grad_name(s): _leaving(tape, inner, slots[s], called[s]) for s in slots}
     return [OpSpec("recurrent_grad", inputs, outputs, {**op.attrs, "sub_block": inner})]

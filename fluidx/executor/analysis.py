@@ -214,9 +214,7 @@ def shared_with_sub_blocks(ops: Sequence[Operator]) -> set[str]:
                 inner.update(o.input_arg_names + o.output_arg_names)
             inner |= shared_with_sub_blocks(sub.ops)
             own = is_gradient_block(sub)  # gradients are handed over by the op
-            found |= {
-                n for n in inner if n not in sub.vars and not (own and GRAD in n)
-            }
+            found |= {n for n in inner if n not in sub.vars and not (own and GRAD in n)}
             for slots in (op.inputs, op.outputs):
                 for slot, names in slots.items():
                     if not (own and slot.endswith(GRAD)):

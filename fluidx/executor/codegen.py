@@ -288,8 +288,11 @@ class Writer:
 
     def _fetch_scoped(self, op: Operator) -> None:
         """Take what the op, or its blocks, left in the scope."""
-        names = {n for s, args in op.outputs.items() if not s.endswith(GRAD) for n in args}
-        for name in sorted((names | inner_writes(op)) & self.facts.bound):
+        names = inner_writes(op)
+        for slot, args in op.outputs.items():
+            if not slot.endswith(GRAD):
+                names.update(args)
+        for name in sorted(names & self.facts.bound):
             self.add(f"{self.local(name)} = {self.holder(name)}.value")
             if name in self.has_lod:
                 self.add(f"{self.lod_local(name)} = {self.holder(name)}.lod")

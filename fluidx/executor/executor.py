@@ -17,6 +17,7 @@ from .compiler import CompiledProgram
 from .context import Context
 from .cuda import array_module, to_host
 from .feed import prepare, split_lod
+from .fetched import as_fetched
 from .plan import Plan
 from .steps import Notes, notes_of
 
@@ -201,7 +202,7 @@ def _result(name: str, value: Any, lod: Any, return_numpy: bool, fresh: bool) ->
             f"fetch: {name!r} holds LoD information and cannot become a plain "
             "array; run with return_numpy=False"
         )
-    return host
+    return as_fetched(host)
 
 
 def _plain_feed(feed: Any) -> Mapping[str, Any]:

@@ -59,9 +59,7 @@ class Plan:
         #: ops with sub-blocks take variables from a scope of this run
         self._has_control = any(op.definition.scoped for op in ops)
         self._home = _Home(block, facts)
-        lod = set(with_lod) | {
-            n for n in facts.bound if _lod_level(block, n) > 0
-        }
+        lod = set(with_lod) | {n for n in facts.bound if _lod_level(block, n) > 0}
         writer = Writer(facts, feeds, fetches, lod, xp)
         self.source = writer.write()
         self._op_at = writer.op_at

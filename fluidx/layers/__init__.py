@@ -28,9 +28,9 @@ from . import (
     picking,
     random,
     reduce,
-    static_rnn,
     sampling,
     sequence_lod,
+    static_rnn,
     tensor,
     tensor_arrays,
 )
@@ -56,9 +56,9 @@ from .ops import *  # noqa: F403
 from .picking import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
-from .static_rnn import *  # noqa: F403
 from .sampling import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
+from .static_rnn import *  # noqa: F403
 from .tensor import *  # noqa: F403
 from .tensor_arrays import *  # noqa: F403
 

@@ -210,7 +210,8 @@ def _numbered(branch_fns: Any) -> list[tuple[int, Branch]]:
     for pair in branch_fns:
         if not isinstance(pair, tuple) or len(pair) != 2 or not is_integer(pair[0]):
             raise TypeError(
-                f"switch_case: branch_fns must hold (integer, function), got {pair!r:.60}"
+                "switch_case: branch_fns must hold (integer, function), got "
+                f"{pair!r:.60}"
             )
         check_callable(pair[1], "a function", "switch_case")
     numbers = [n for n, _ in branch_fns]

@@ -11,6 +11,7 @@ from fluidx.kernels import EMPTY, VarType
 from fluidx.layers.emit import check_variable
 
 __all__ = [
+    "check_callable",
     "check_condition",
     "flatten",
     "outside",
@@ -32,7 +33,7 @@ def sub_block(program: Program) -> Iterator[Block]:
 
 
 def outside(block: Block) -> tuple[list[str], list[str]]:
-    """Variables from around a block: those read before it writes them; those written."""
+    """Variables from around: those read before the block writes them, those written."""
     parent = block.parent
     assert parent is not None
     reads: dict[str, None] = {}

@@ -163,7 +163,9 @@ def test_while_that_reads_two_elements_of_what_it_writes():
             L.array_write(one * two + x, i2, array=memory)
             L.assign(i2, i)
             L.less_than(i, n, cond=go)
-        return L.mean(L.array_read(memory, n)) + L.mean(L.array_read(memory, counter(3)))
+        return L.mean(L.array_read(memory, n)) + L.mean(
+            L.array_read(memory, counter(3))
+        )
 
     check(build, {"x": X})
 

@@ -306,11 +306,6 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "img_conv_group: 2 convolutions, but 1 values of conv_padding",
     ),
-    "cycle": (
-        lambda: layers.polynomial_decay(0.1, 10, cycle=True),
-        ValueError,
-        "polynomial_decay: cycle=True needs conditional blocks",
-    ),
     "uniform": (
         lambda: Uniform(2.0, 1.0),
         ValueError,
