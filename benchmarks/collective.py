@@ -1,4 +1,4 @@
-"""Two ranks on this machine: milliseconds per step, ours over MPI, beside PyTorch's DDP.
+"""Two ranks on this machine: milliseconds per step, beside PyTorch's DDP.
 
     python -m benchmarks.collective [--rounds N] [--steps N] [mlp] [big] [...]
 

@@ -65,6 +65,8 @@ from fluidx.transpiler import (
     DistributeTranspilerConfig,
     HashName,
     RoundRobin,
+    memory_optimize,
+    release_memory,
 )
 
 __version__ = "0.1.0"
@@ -110,6 +112,7 @@ __all__ = [
     "ir",
     "layers",
     "load",
+    "memory_optimize",
     "metrics",
     "name_scope",
     "nets",
@@ -118,6 +121,7 @@ __all__ = [
     "param_attr",
     "program_guard",
     "regularizer",
+    "release_memory",
     "save",
     "scope_guard",
     "transpiler",

@@ -183,7 +183,7 @@ c_reducescatter = op(
     outs=[Out("Out")],
     attrs=[Attr("nranks", int, 1), _RING, _CALC_STREAM],
     infer=_infer_reducescatter,
-    grad=_grad_by("c_allgather"),
+    grad=None,
     effect=True,
     lod=None,
 )

@@ -88,10 +88,14 @@ def _show(found: Outline) -> None:
     console.print(_ops(found))
     console.print(_parameters(found))
     for problem in found.problems:
-        console.print(f"[bold red]problem[/]  {escape(problem)}", soft_wrap=True)
+        console.print(
+            f"[bold red]problem[/]  {escape(_printable(problem))}", soft_wrap=True
+        )
     if found.unsupported:
         names = ", ".join(found.unsupported)
-        console.print(f"[bold red]unsupported ops[/]  {escape(names)}", soft_wrap=True)
+        console.print(
+            f"[bold red]unsupported ops[/]  {escape(_printable(names))}", soft_wrap=True
+        )
     elif not found.problems:
         console.print("[bold green]every op is supported[/]")
 
@@ -152,7 +156,12 @@ def _parameters(found: Outline) -> Any:
 def _text(text: str) -> Any:
     from rich.text import Text
 
-    return Text(text)
+    return Text(_printable(text))
+
+
+def _printable(text: str) -> str:
+    """Without what could command a terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _shape(shape: list[int]) -> str:

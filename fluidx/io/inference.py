@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _MODEL = "__model__"
+_MAX_DEPTH, _MAX_WALKS = 100, 100_000
 _TRAINING = OpRole.Backward | OpRole.Optimize
 
 
@@ -130,9 +131,11 @@ def parse_program(data: Any, what: str) -> Program:
     if not isinstance(data, bytes):
         raise TypeError(f"a saved program is bytes, got {data.__class__.__name__}")
     try:
-        return Program.parse_from_string(data)
+        program = Program.parse_from_string(data)
     except BuildError as error:
         raise ModelFileError(f"{what}: {error}") from None
+    _check_nesting(program, what)
+    return program
 
 
 def prepend_feed_ops(
@@ -257,10 +260,41 @@ def _drop_training(program: Program, feeds: set[str], fetches: set[str]) -> None
 # ---------------------------------------------------------------- loading
 
 
+def _check_nesting(program: Program, what: str) -> None:
+    """Blocks within blocks must end, and not multiply beyond reason.
+
+    Passes walk down from the ops of a block into the blocks that these refer to.
+    """
+    if program.num_blocks == 1:
+        return
+    inner = [
+        [sub.idx for op in block.ops for sub in op.sub_blocks]
+        for block in program.blocks
+    ]
+    walks: dict[int, int] = {}
+    under_way: set[int] = set()
+    stack = list(range(program.num_blocks))
+    while stack:
+        index = stack[-1]
+        left = [i for i in inner[index] if i not in walks]
+        if index in walks or not left:
+            stack.pop()
+            under_way.discard(index)
+            walks[index] = 1 + sum(walks[i] for i in inner[index])
+            continue
+        under_way.add(index)
+        if not under_way.isdisjoint(left) or len(under_way) > _MAX_DEPTH:
+            raise ModelFileError(f"{what}: block {index} is within itself, or too deep")
+        stack += left
+    if max(walks.values()) > _MAX_WALKS:
+        raise ModelFileError(f"{what}: its blocks refer to one another without end")
+
+
 def feeds_and_fetches(program: Program) -> tuple[list[str], list[Variable]]:
     """What a saved program is fed, and what it gives, by its feed and fetch ops."""
     block = program.global_block()
-    feeds, fetches = {}, {}
+    feeds: dict[int, str] = {}
+    fetches: dict[int, str] = {}
     for op in block.ops:
         if op.type not in ("feed", "fetch"):
             continue

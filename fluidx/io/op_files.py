@@ -53,6 +53,7 @@ class OpFiles:
         part: tuple[int, tuple[int, ...]] | None,
     ) -> list[Any]:
         """The values of these variables; their LoD goes to the scope."""
+        found: dict[str, tuple[Any, Any]]
         if part is not None and isinstance(source, str):
             found = {names[0]: (_part(source, *part), None)}
         else:

@@ -21,6 +21,8 @@ from .values import get_program_persistable_vars
 
 __all__ = ["Outline", "outline"]
 
+_Found = tuple[str, dict[str, tuple[str, list[int]]]]
+
 _NAMES = ("__model__", "__model__.main_program")
 
 
@@ -132,6 +134,7 @@ def _look_at_parameters(
         return
     folder = os.path.dirname(made.model)
     stem = made.model.removesuffix(".pdmodel")
+    found: _Found | None
     try:
         if stem != made.model:
             found = _from_pickles(stem)
@@ -166,9 +169,6 @@ def _same(entry: dict[str, Any], dtype: str, shape: list[int]) -> bool:
         and len(shape) == len(declared)
         and all(want in (-1, got) for want, got in zip(declared, shape))
     )
-
-
-_Found = tuple[str, dict[str, tuple[str, list[int]]]]
 
 
 def _from_pickles(stem: str) -> _Found:
@@ -209,7 +209,7 @@ def _from_folder(
         if len(others) != 1:
             return None
         return _from_combined(os.path.join(folder, others[0]), variables)
-    facts = {}
+    facts: dict[str, tuple[str, list[int]]] = {}
     for var in variables:
         if os.path.isfile(paths[var.name]):
             _, one = _from_combined(paths[var.name], [var])

@@ -216,7 +216,7 @@ def _folder(
 ) -> dict[str, tuple[Any, Any]]:
     if var_list is not None:
         return read_vars(path, var_list, None)
-    values = {}
+    values: dict[str, tuple[Any, Any]] = {}
     for name in _files(path):
         with open_read(os.path.join(path, name)) as file:
             values |= read_all(file, os.path.join(path, name), [(name, 0)])

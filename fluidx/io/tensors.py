@@ -80,7 +80,8 @@ def memory_of(array: Any) -> Any:
     """The memory of an array in C order, little-endian; a copy only if need be."""
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return memoryview(flat)
 
 
 def _description(array: Any) -> bytes:
@@ -174,7 +175,7 @@ class Reader:
         """The next bytes as a new array."""
         size = math.prod(shape) * dtype.itemsize
         self._claim(size, f"{dtype}{list(shape)}")
-        made = np.empty(shape, dtype)
+        made: Any = np.empty(shape, dtype)
         room = memoryview(made.reshape(-1).view(np.uint8))
         done = 0
         while done < size:

@@ -148,6 +148,14 @@ def _append_many(m: Machine) -> None:
     _append(m.stack[-1], items)
 
 
+def _frame(m: Machine) -> None:
+    m.take(8)  # how much comes: of no use here
+
+
+def _drop(m: Machine) -> None:
+    m.stack.pop()
+
+
 def _protocol(m: Machine) -> None:
     version = m.number("<B")
     if version > 5:
@@ -172,9 +180,9 @@ def _get_line(m: Machine) -> None:
 
 OPCODES: dict[int, Callable[[Machine], None]] = {
     0x80: _protocol,
-    0x95: lambda m: m.take(8) and None,  # FRAME: how much comes, of no use here
+    0x95: _frame,
     ord("("): lambda m: m.push(MARK),
-    ord("0"): lambda m: m.stack.pop() and None,
+    ord("0"): _drop,
     ord("N"): _push(lambda: None),
     0x88: _push(lambda: True),
     0x89: _push(lambda: False),

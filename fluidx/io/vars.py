@@ -175,7 +175,7 @@ def read_vars(
         path = os.path.join(dirname, filename)
         with open_read(path) as file:
             return read_all(file, path, kinds)
-    values = {}
+    values: dict[str, tuple[Any, Any]] = {}
     for name, kind in kinds:
         path = var_path(dirname, name)
         try:

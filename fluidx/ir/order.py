@@ -65,6 +65,7 @@ class _Order:
         """Walk a block; `made` grows by what it makes."""
         if owner is not None and owner.type not in _STRAIGHT:
             made |= set(block.vars)
+        made |= self.derived(block)
         for index, op in enumerate(block.ops):
             for side, names in (
                 ("reads", op.input_arg_names),
@@ -91,8 +92,14 @@ class _Order:
                 if inner.idx > block.idx:
                     inside = set(made)
                     yield from self.block(inner, inside, op)
-                    made |= inside - set(inner.vars)
+                    made |= inside - set(inner.vars) - self.derived(inner)
             made |= set(op.output_arg_names)
+
+    def derived(self, block: Block) -> set[str]:
+        """What the block that a gradient block differentiates has computed."""
+        if block.forward_block_idx < 0:
+            return set()
+        return set(self.program.blocks[block.forward_block_idx].vars)
 
     def find(self, block: Block, name: str, owner: Operator | None) -> Variable | None:
         found = block._find_var_recursive(name)

@@ -11,6 +11,7 @@ from . import (
     conv_transpose,
     distributions,
     elementwise,
+    if_else,
     io,
     learning_rate_scheduler,
     lookup,
@@ -40,6 +41,7 @@ from .conv import *  # noqa: F403
 from .conv_transpose import *  # noqa: F403
 from .distributions import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .if_else import *  # noqa: F403
 from .io import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
 from .lookup import *  # noqa: F403
@@ -72,6 +74,7 @@ for _module in (
     conv_transpose,
     distributions,
     elementwise,
+    if_else,
     io,
     learning_rate_scheduler,
     lookup,

@@ -273,6 +273,5 @@ class Switch:
         self.inside_scope = True
         return self
 
-    def __exit__(self, *exc: object) -> bool:
+    def __exit__(self, *exc: object) -> None:
         self.inside_scope = False
-        return False

@@ -102,7 +102,7 @@ def _noise(
         "CustomDistAlias": np.array(alias, "int32"),
         "CustomDistAliasProbs": np.array(probs, "float32"),
     }
-    made = {}
+    made: dict[str, Variable] = {}
     for slot, values in columns.items():
         var = helper.create_parameter(
             ParamAttr(),

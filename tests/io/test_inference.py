@@ -8,6 +8,7 @@ import pytest
 import fluidx as fluid
 from fluidx import io, kernels, layers
 from fluidx.io import ModelFileError
+from fluidx.io.inference import parse_program
 from fluidx.ir import OpRole
 
 
@@ -389,3 +390,38 @@ def test_collective_trainers_export_without_collectives(exe, tmp_path):
     io.save_inference_model(str(tmp_path), ["x"], [p], exe)
     found = types(saved(tmp_path / "__model__"))
     assert found == ["feed", "mul", "elementwise_add", "scale", "fetch"]
+
+
+# ---------------------------------------------------------------- hostile programs
+
+
+def nested(links):
+    """A program in which blocks refer to blocks: pairs (from, to)."""
+    program = fluid.Program()
+    for _ in range(max(max(link) for link in links)):
+        program._create_block(0)
+    for source, target in links:
+        block = program.block(source)
+        op = fluid.ir.make_op(block, "conditional_block", {}, {})
+        op.attrs["sub_block"] = program.block(target)
+        block.ops.append(op)
+    return program.serialize_to_string()
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ([(0, 1), (1, 1)], "within itself"),
+        ([(0, 1), (1, 2), (2, 1)], "within itself"),
+        ([(i, i + 1) for i in range(300)], "too deep"),
+        ([(i, i + 1) for i in range(60) for _ in "ab"], "without end"),
+    ],
+)
+def test_blocks_within_blocks_must_end(links, message):
+    with pytest.raises(ModelFileError, match=message):
+        parse_program(nested(links), "file")
+
+
+def test_blocks_may_be_shared():
+    program = parse_program(nested([(0, 1), (0, 1), (1, 2), (0, 2)]), "file")
+    assert program.num_blocks == 3

@@ -164,7 +164,7 @@ def boom(*_):
         1 << 400,
         complex(1, 2),
     ],
-    ids=str,
+    ids=lambda value: value.__class__.__name__,
 )
 @pytest.mark.parametrize("protocol", [0, 2, 4, 5])
 def test_everything_else_is_refused(value, protocol):

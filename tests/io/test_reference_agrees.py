@@ -1,8 +1,8 @@
 """What the reference found when it loaded models that fluidx wrote.
 
 ``golden/load_models.json`` is its record; here the same models are written again: the
-files of values must be the very ones that it loaded, the programs must have the ops that
-it read.
+files of values must be the very ones that it loaded, the programs must have the ops
+that it read.
 """
 
 from __future__ import annotations

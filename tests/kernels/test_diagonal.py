@@ -86,10 +86,16 @@ CASES = [
         )
     ),
     OpCase("linspace", _line(0.0, 1.0, 5), {}, {"Out": np.linspace(0, 1, 5)}),
-    OpCase("linspace", _line(2.0, -1.0, 4), {}, {"Out": [2.0, 1.0, 0.0, -1.0]}, "down"),
-    OpCase("linspace", _line(2.0, 3.0, 1), {}, {"Out": [2.0]}, "one"),
-    OpCase("size", {"Input": normal(2, 3, 4)}, {}, {"Out": [24]}),
-    OpCase("size", {"Input": normal(2, 0)}, {}, {"Out": [0]}, "empty"),
+    OpCase(
+        "linspace",
+        _line(2.0, -1.0, 4),
+        {},
+        {"Out": np.array([2.0, 1.0, 0.0, -1.0])},
+        "down",
+    ),
+    OpCase("linspace", _line(2.0, 3.0, 1), {}, {"Out": np.array([2.0])}, "one"),
+    OpCase("size", {"Input": normal(2, 3, 4)}, {}, {"Out": np.array([24])}),
+    OpCase("size", {"Input": normal(2, 0)}, {}, {"Out": np.array([0])}, "empty"),
 ]
 test_diagonal = suite(CASES)
 test_against_reference = oracle_suite("dense_math", *{case.op for case in CASES})

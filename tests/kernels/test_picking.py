@@ -110,7 +110,7 @@ CASES = [
             "Updates": np.array([5, 6], "i4"),
         },
         {},
-        {"Out": [0, 12, 2]},
+        {"Out": np.array([0, 12, 2])},
         "integers",
         grad=(),
     ),
@@ -129,7 +129,12 @@ CASES = [
         {},
         lambda x, a: {"Out": np.where(MASK, x["X"], x["Y"])},
     ),
-    OpCase("where_index", {"Condition": MASK}, {}, {"Out": [[0, 0], [0, 2], [1, 2]]}),
+    OpCase(
+        "where_index",
+        {"Condition": MASK},
+        {},
+        {"Out": np.array([[0, 0], [0, 2], [1, 2]])},
+    ),
     OpCase(
         "where_index",
         {"Condition": ~MASK & MASK},
@@ -141,29 +146,37 @@ CASES = [
         "where_index",
         {"Condition": np.array([0.0, -2.0, np.nan])},
         {},
-        {"Out": [[1], [2]]},
+        {"Out": np.array([[1], [2]])},
         "floats",
     ),
     OpCase(
         "unique",
         {"X": np.array([7, 3, 7, 5, 3])},
         {"dtype": 2},
-        {"Out": [7, 3, 5], "Index": [0, 1, 0, 2, 1]},
+        {"Out": np.array([7, 3, 5]), "Index": np.array([0, 1, 0, 2, 1])},
     ),
     OpCase(
-        "unique", {"X": np.zeros(0)}, {"dtype": 3}, {"Out": [], "Index": []}, "empty"
+        "unique",
+        {"X": np.zeros(0)},
+        {"dtype": 3},
+        {"Out": np.array([]), "Index": np.array([])},
+        "empty",
     ),
     OpCase(
         "unique_with_counts",
         {"X": np.array([0.5, -1.0, 0.5])},
         {"dtype": 3},
-        {"Out": [0.5, -1.0], "Index": [0, 1, 0], "Count": [2, 1]},
+        {
+            "Out": np.array([0.5, -1.0]),
+            "Index": np.array([0, 1, 0]),
+            "Count": np.array([2, 1]),
+        },
     ),
     OpCase(
         "shard_index",
         {"X": np.array([[0], [4], [5], [9]])},
         {"index_num": 10, "nshards": 2, "shard_id": 1},
-        {"Out": [[-1], [-1], [0], [4]]},
+        {"Out": np.array([[-1], [-1], [0], [4]])},
     ),
 ]
 test_picking = suite(CASES)

@@ -53,7 +53,13 @@ CASES = [
     OpCase(
         "bmm", _pair(0, 2, 4, y=(0, 4, 5)), {}, {"Out": np.zeros((0, 2, 5))}, "empty"
     ),
-    OpCase("dot", _pair(5), {}, lambda x, a: {"Out": [x["X"] @ x["Y"]]}, "vectors"),
+    OpCase(
+        "dot",
+        _pair(5),
+        {},
+        lambda x, a: {"Out": np.array([x["X"] @ x["Y"]])},
+        "vectors",
+    ),
     OpCase(
         "dot",
         _pair(3, 5),
@@ -64,7 +70,7 @@ CASES = [
         "dot",
         {"X": np.array([1, 2], "i4"), "Y": np.array([3, 4], "i4")},
         {},
-        {"Out": [11]},
+        {"Out": np.array([11])},
         "integers",
         grad=(),
     ),
@@ -98,7 +104,7 @@ CASES = [
         OpCase("dist", _pair(2, 3, y=(3,)), {"p": p}, _dist, f"p={p}")
         for p in (2.0, 1.0, 3.0, 1.5, float("inf"), float("-inf"), -1.0)
     ),
-    OpCase("dist", _pair(2, 3), {"p": 0.0}, {"Out": [6.0]}, "p=0"),
+    OpCase("dist", _pair(2, 3), {"p": 0.0}, {"Out": np.array([6.0])}, "p=0"),
     OpCase("dist", _pair(3, 1, y=(1, 2)), {}, _dist, "both broadcast"),
     *(
         OpCase(
@@ -119,7 +125,7 @@ CASES = [
         "cumsum",
         {"X": np.array([1, 2, 3], "i4")},
         {"axis": 0, "exclusive": True},
-        {"Out": [0, 1, 3]},
+        {"Out": np.array([0, 1, 3])},
         "integers",
         grad=(),
     ),
@@ -134,20 +140,20 @@ CASES = [
         "allclose",
         {"Input": np.array([1.0, 2.0]), "Other": np.array([1.0, 2.00001])},
         {},
-        {"Out": [True]},
+        {"Out": np.array([True])},
     ),
     OpCase(
         "allclose",
         {"Input": np.array([np.nan, np.inf]), "Other": np.array([np.nan, np.inf])},
         {"equal_nan": True},
-        {"Out": [True]},
+        {"Out": np.array([True])},
         "not finite",
     ),
     OpCase(
         "allclose",
         {"Input": np.array([np.nan, 1.0]), "Other": np.array([np.nan, 1.0])},
         {},
-        {"Out": [False]},
+        {"Out": np.array([False])},
         "nan",
     ),
 ]

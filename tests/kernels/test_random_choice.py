@@ -32,8 +32,13 @@ CASES = [
         {"Out": np.zeros((0, 3))},
         "empty",
     ),
-    OpCase("randperm", {}, {"n": 1, "dtype": 2}, {"Out": [0]}),
-    OpCase("sampling_id", {"X": LATE}, {"min": 0.95, "max": 0.99}, {"Out": [2, 2]}),
+    OpCase("randperm", {}, {"n": 1, "dtype": 2}, {"Out": np.array([0])}),
+    OpCase(
+        "sampling_id",
+        {"X": LATE},
+        {"min": 0.95, "max": 0.99},
+        {"Out": np.array([2, 2])},
+    ),
     OpCase(
         "random_crop",
         {"X": normal(2, 3, 4), "Seed": np.array([5])},
@@ -45,7 +50,11 @@ CASES = [
         "mean_iou",
         SEEN,
         {"num_classes": 3},
-        {"OutMeanIou": [2 / 3], "OutWrong": [0, 1, 1], "OutCorrect": [1, 1, 1]},
+        {
+            "OutMeanIou": np.array([2 / 3]),
+            "OutWrong": np.array([0, 1, 1]),
+            "OutCorrect": np.array([1, 1, 1]),
+        },
     ),
 ]
 test_random_choice = suite(CASES)

@@ -108,13 +108,13 @@ CASES = [
         "meshgrid",
         {"X": [normal(2), normal(3, seed=1), normal(1, seed=2)]},
         {},
-        lambda x, a: {"Out": np.meshgrid(*x["X"], indexing="ij")},
+        lambda x, a: {"Out": list(np.meshgrid(*x["X"], indexing="ij"))},
     ),
     OpCase(
         "meshgrid",
         {"X": [normal(1), normal(3)]},
         {},
-        lambda x, a: {"Out": np.meshgrid(*x["X"], indexing="ij")},
+        lambda x, a: {"Out": list(np.meshgrid(*x["X"], indexing="ij"))},
         "one",
     ),
     OpCase(

@@ -62,7 +62,9 @@ class MpiWorld(BaseWorld):
         # a new communicator is made without a bound: be sure that all are there
         self.wait(self.comm.Ibarrier(), f"ring {label}: opening", start=True)
         inside = self.rank in members
-        comm = self.comm.Split(0 if inside else self.mpi.UNDEFINED, self.rank)
+        # rings side by side (inner ones) are told apart by their first ranks
+        colour = members.start if inside else self.mpi.UNDEFINED
+        comm = self.comm.Split(colour, self.rank)
         return MpiRing(self, ring_id, comm if inside else None, label)
 
     def wait(self, request: Any, text: str, start: bool = False) -> None:

@@ -26,7 +26,8 @@ def path(*parts):
 
 def far(one, other):
     one, other = np.asarray(one), np.asarray(other)
-    assert one.dtype == other.dtype and one.shape == other.shape, (one, other)
+    assert one.dtype == other.dtype
+    assert one.shape == other.shape
     return float(np.abs(one.astype("f8") - other).max())
 
 

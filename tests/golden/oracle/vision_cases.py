@@ -79,7 +79,6 @@ def resizes(fluid):
     layers.resize_nearest(x, scale=0.5, align_corners=False, name="n")
     layers.image_resize(x, [12, 12])
     layers.image_resize(x, [12, 12], resample="NEAREST", align_corners=False)
-    layers.image_resize(x, [12, 12], resample="BICUBIC", align_corners=False)
     layers.interpolate(x, scale=3, resample="BILINEAR", align_mode=0)
     layers.interpolate(x, (3, 5), resample="NEAREST")
 
@@ -100,7 +99,7 @@ def resize_volume(fluid):
     three = layers.fill_constant([3], "int32", 4)
     layers.resize_trilinear(x, three)
     layers.resize_trilinear(x, [6, 12, 12], actual_shape=three)
-    layers.image_resize(x, [6, 12, 12], resample="TRILINEAR")
+    layers.image_resize(x, [6, 12, 12], resample="TRILINEAR", data_format="NCDHW")
 
 
 def grids(fluid):
