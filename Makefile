@@ -16,7 +16,7 @@ demo: $(READY)  ## train a classifier on 2 servers and 2 trainers, and prove it 
 	$(BIN)/python examples/demo.py --out demo-out
 
 test: $(READY)  ## the whole test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-__all__ = ["Group", "Rpc", "RunContext", "World"]
+__all__ = ["Between", "Group", "Rpc", "RunContext", "World"]
 
 
 class Rpc(Protocol):
@@ -36,8 +36,31 @@ class Rpc(Protocol):
         """Rows of tables: (endpoint, table, row numbers) each gives an array."""
         ...
 
+    def between(self, ctx: Any) -> Between | None:
+        """What sends and receives of this run go through; None: straight to servers."""
+        ...
+
     def close(self) -> None:
         """Tell every server that this trainer is done; may be called again."""
+        ...
+
+
+class Between(Protocol):
+    """A communicator: it gathers what a trainer sends, and knows what to receive."""
+
+    def send(
+        self,
+        names: Sequence[str],
+        values: list[Any],
+        attrs: Mapping[str, Any],
+        received: Mapping[str, Any],
+    ) -> None:
+        """A `send` op: its variables, attributes, and what `recv` ops right before it
+        got."""
+        ...
+
+    def receive(self, wanted: Sequence[tuple[str, str]], trainer_id: int) -> list[Any]:
+        """Values of the (endpoint, name) `wanted`."""
         ...
 
 

@@ -231,7 +231,7 @@ def _planes(xp: Any, x: Any, g: Volume) -> Any:
         planes[:, : windows.start, :, tap] = 0
         planes[:, windows.stop :, :, tap] = 0
         planes[:, windows, :, tap] = source[:, there]
-    return planes.reshape(n * g.z.out, -1, h, w)
+    return planes.reshape(n * g.z.out, groups * g.z.kernel * channels, h, w)
 
 
 def _images(xp: Any, d: Any) -> Any:
@@ -255,7 +255,7 @@ def _spread(xp: Any, d: Any, weight: Any, g: Volume, out: Any) -> None:
     per_group = c // g.groups
     shape = (n, g.z.out, g.groups, g.z.kernel, per_group, h, w)
     planes = scratch(xp, "planes", shape, out.dtype)
-    flat = planes.reshape(n * g.z.out, -1, h, w)
+    flat = planes.reshape(n * g.z.out, g.z.kernel * c, h, w)
     conv_gemm.grad_input(xp, _images(xp, d), _matrix(weight), g.planes, flat)
     out[...] = 0
     into = _split(out, g)

@@ -49,15 +49,15 @@ print_ = op(
     view=True,
 )
 
-# how often each print of a program (scope, variable) has printed
+# how often each print of a program (program -> output variable) has printed
 _printed: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
 
 def _may_print(ctx: RunContext, name: str, first_n: int) -> bool:
-    """Whether the op still prints; counts how often it did."""
+    """Whether the op still prints; counts how often it did in this program."""
     if first_n <= 0:
         return True
-    counts = _printed.setdefault(ctx.scope, {})
+    counts = _printed.setdefault(getattr(ctx, "program", ctx), {})
     counts[name] = counts.get(name, 0) + 1
     return counts[name] <= first_n
 
@@ -93,16 +93,16 @@ def _(
     if print_tensor_name:
         lines.append(f"Tensor[{names['In'][0]}]")
     if print_tensor_shape:
-        lines.append(f"\tshape: {list(x.shape)}")
+        lines.append(f"  shape: {list(x.shape)}")
     if print_tensor_lod and lod.get("In"):
-        lines.append(f"\tLoD: {lod['In']}")
+        lines.append(f"  LoD: {lod['In']}")
     if print_tensor_type:
-        lines.append(f"\tdtype: {x.dtype}")
+        lines.append(f"  dtype: {x.dtype}")
     flat = x.reshape(-1)
     shown = to_host(flat if summarize < 0 else flat[:summarize])
     more = "" if len(shown) == flat.size else ", ..."
     values = ", ".join(str(v) for v in shown)
-    lines.append(f"\tdata: [{values}{more}]")
+    lines.append(f"  data: [{values}{more}]")
     sys.stdout.write("\n".join(lines) + "\n")
     return x
 

@@ -2,14 +2,15 @@
 
 `send`, `recv` and the barriers form the batch group ``rpc``: a stretch of them runs
 as one call, so that a synchronous step (``send_barrier, recv..., fetch_barrier``)
-costs one round trip per server. All of them talk to ``ctx.rpc`` (`Rpc`) only.
+costs one round trip per server. All of them talk to ``ctx.rpc`` (`Rpc`) only, or to
+the communicator that it says stands between.
 
 Mirrors the operators that ``fluid.transpiler.DistributeTranspiler`` inserts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from .registry import Call, batch_kernel, op
 from .schema import Attr, AttrType, In, Out
 from .sharding import cut_rows, to_device, to_host
 
-__all__: list[str] = []
+__all__ = ["addressed"]
 
 GROUP = "rpc"
 _HOME = ["127.0.0.1:6164"]  # the reference's default endpoint
@@ -153,12 +154,42 @@ def _(
     )
 
 
-class _Stretch:
-    """One pass over consecutive RPC ops; what can travel together is gathered."""
+def addressed(
+    names: Sequence[str], values: list[Any], attrs: Mapping[str, Any]
+) -> list[tuple[str, str, Any]]:
+    """What a `send` of these variables gives to whom: (endpoint, name, value)."""
+    epmap, pieces = attrs["epmap"], attrs["send_varnames"]
+    if any(v is None for v in values):
+        raise ValueError(f"send: one of {', '.join(names)} has no value")
+    if len(pieces) > 1:  # the slices are cut here, at run time
+        if len(values) != 1 or len(pieces) != len(epmap):
+            raise ValueError(
+                f"send: {len(values)} variables cannot become the slices {pieces}"
+            )
+        values = cut_rows(values[0], attrs["sections"])
+    names = pieces or names
+    if len(values) == 1 and len(epmap) > 1:  # the same to every server
+        values = values * len(epmap)
+        names = list(names) * len(epmap)
+    if not len(values) == len(epmap) == len(names):
+        raise ValueError(
+            f"send: {len(values)} variables for {len(epmap)} endpoints {epmap}"
+        )
+    return list(zip(epmap, names, values))
 
-    def __init__(self, xp: Any, rpc: Any) -> None:
+
+class _Stretch:
+    """One pass over consecutive RPC ops; what can travel together is gathered.
+
+    Sends and receives go through what stands between (`Between`), where something
+    does: a communicator.
+    """
+
+    def __init__(self, xp: Any, ctx: Any) -> None:
         self.xp = xp
-        self.rpc = rpc
+        self.ctx = ctx
+        self.rpc = ctx.rpc
+        self.between = self.rpc.between(ctx)
         self.trainer = 0
         self.barriers: list[str] = []
         self.wanted: list[tuple[str, str]] = []
@@ -186,7 +217,7 @@ class _Stretch:
                 self._send(call)
             else:
                 self.trainer = call.attrs["trainer_id"]
-                if call.attrs["half_async"]:
+                if call.attrs["half_async"]:  # it ends this trainer's batch only
                     self.rpc.register(call.attrs["endpoints"], self.trainer)
                 else:
                     self.barriers += call.attrs["endpoints"]
@@ -199,32 +230,22 @@ class _Stretch:
         return [(out,) for out in outs]
 
     def _send(self, call: Call) -> None:
-        epmap = call.attrs["epmap"]
-        names = call.names["X"]
+        attrs = call.attrs
+        epmap, names = attrs["epmap"], call.names.get("X", [])
         values = [to_host(v) for v in call.inputs[0]]
-        if call.attrs["send_varnames"]:  # the slices are cut here, at run time
-            names = call.attrs["send_varnames"]
-            if len(values) != 1 or len(names) != len(epmap):
-                raise ValueError(
-                    f"send: {len(values)} variables cannot become the slices {names}"
-                )
-            if len(names) > 1:
-                values = cut_rows(values[0], call.attrs["sections"])
-        elif len(values) == 1 and len(epmap) > 1:  # the same to every server
-            values *= len(epmap)
-            names = list(names) * len(epmap)
-        if any(v is None for v in values):
-            raise ValueError(f"send: one of {', '.join(names)} has no value")
-        if len(values) != len(epmap):
-            raise ValueError(
-                f"send: {len(values)} variables for {len(epmap)} endpoints {epmap}"
-            )
-        for endpoint, name, value in zip(epmap, names, values):
+        if self.between is not None:
+            self.between.send(names, values, attrs, self.received)
+            return
+        for endpoint, name, value in addressed(names, values, attrs):
             self.rpc.push(endpoint, name, value)
 
     def _recv(self, call: Call, out: list[Any], out_names: list[str]) -> None:
         attrs = call.attrs
-        if attrs["do_not_run"]:
+        if attrs["do_not_run"]:  # the variables stay as they are
+            for place, name in enumerate(out_names):
+                holder = self.ctx.scope.find_var(name)
+                if holder is not None and holder.value is not None:
+                    out[place] = holder.value
             return
         self.trainer = attrs["trainer_id"]
         remote = attrs["recv_varnames"] or attrs["varnames"] or out_names
@@ -240,7 +261,10 @@ class _Stretch:
             self._exchange()
 
     def _exchange(self) -> None:
-        values = self.rpc.exchange(self.barriers, self.wanted, self.trainer)
+        if self.between is not None and not self.barriers:
+            values = self.between.receive(self.wanted, self.trainer)
+        else:
+            values = self.rpc.exchange(self.barriers, self.wanted, self.trainer)
         values = [to_device(self.xp, v) for v in values]
         for out, places in self.targets:
             got = [values[i] for i in places]
@@ -253,7 +277,7 @@ class _Stretch:
 
 @batch_kernel(GROUP)
 def _rpc_batch(xp: Any, ctx: Any, calls: Sequence[Call]) -> list[tuple[Any, ...]]:
-    return _Stretch(xp, ctx.rpc).run(calls)
+    return _Stretch(xp, ctx).run(calls)
 
 
 def _one(definition: Any, xp: Any, ctx: Any, x: Any, names: Any, **attrs: Any) -> Any:

@@ -9,6 +9,7 @@ source of the cubic weights.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -109,9 +110,9 @@ def _resize_grad(xp: Any, d: Any, axis: int, key: tuple[Any, ...]) -> Any:
     matrix = _matrix(xp, key, d.dtype)
     shape = d.shape
     if axis == d.ndim - 1:
-        flat = d.reshape(-1, shape[axis]) @ matrix
-    else:
-        flat = matrix.T @ d.reshape(*shape[:axis], shape[axis], -1)
+        return d @ matrix
+    rest = math.prod(shape[axis + 1 :])
+    flat = matrix.T @ d.reshape(*shape[: axis + 1], rest)
     return flat.reshape(*shape[:axis], key[0], *shape[axis + 1 :])
 
 

@@ -103,8 +103,8 @@ def _backward(xp: Any, x: Any, mask: Any, d_out: Any) -> Any:
     dx = xp.zeros(x.size, x.dtype)
     size = math.prod(x.shape[2:])
     first = xp.arange(0, count * size, max(size, 1), dtype="int64")
-    flat = mask.reshape(count, -1)
-    d_flat = xp.where(flat < 0, 0, d_out.reshape(count, -1))
+    flat = mask.reshape(count, math.prod(mask.shape[2:]))
+    d_flat = xp.where(flat < 0, 0, d_out.reshape(flat.shape))
     xp.add.at(dx, (flat + first[:, None]).reshape(-1), d_flat.reshape(-1))
     return dx.reshape(x.shape)
 

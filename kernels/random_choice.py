@@ -142,8 +142,6 @@ def _infer_random_crop(op: InferContext) -> None:
         f"shape {shape} does not fit into X {x.shape}",
     )
     op.set("Out", (*x.shape[:rest], *shape), x.dtype)
-    if op.wants("SeedOut"):
-        op.set("SeedOut", (1,), VarType.INT64)
 
 
 random_crop = op(

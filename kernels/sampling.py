@@ -138,7 +138,7 @@ def _draw(
     """Classes drawn from the noise distribution."""
     u = generator.random(shape)
     if sampler == LOG_UNIFORM:  # P(c) falls like 1 / c (Zipf)
-        drawn = xp.exp(u * math.log(classes + 1)) - 1
+        drawn = xp.exp(u * math.log(classes)) - 1
         return xp.minimum(drawn.astype("int64"), classes - 1)
     drawn = xp.minimum((u * classes).astype("int64"), classes - 1)
     if sampler == CUSTOM:  # Walker's alias method
@@ -150,12 +150,16 @@ def _draw(
 def _noise(
     xp: Any, labels: Any, sampler: int, classes: int, probs: Any, dtype: Any
 ) -> Any:
-    """The probability of each label under the noise distribution."""
+    """The probability of each label under the noise distribution.
+
+    log_uniform covers all classes but the last, which it never draws; a true label
+    gets what the formula says (``nce``).
+    """
     if sampler == CUSTOM:
         return probs[labels].astype(dtype)
     if sampler == LOG_UNIFORM:
         c = labels.astype(dtype)
-        return xp.log((c + 2) / (c + 1)) / math.log(classes + 1)
+        return xp.log((c + 2) / (c + 1)) / math.log(classes)
     return 1.0 / classes
 
 

@@ -221,7 +221,7 @@ def check_forward(case: OpCase, dtype: str) -> None:
 def _check_sharing(type: str, inputs: Arrays, outs: Arrays) -> None:
     """Only ops that say so (view, inplace) may return memory of their inputs."""
     definition = kernels.find(type)
-    if definition.view or definition.effect:
+    if definition.view or definition.effect or definition.shares:
         return
     given = [a for v in inputs.values() for a in _listed(v) if hasattr(a, "__array__")]
     for slot, value in outs.items():

@@ -58,6 +58,14 @@ NAMES = (
     "opt_ftrl",
     "opt_lamb",
     "opt_lars",
+    "lr_piecewise_momentum",
+    "lr_warmup_adamax",
+    "nce_dense",
+    "nce_sparse",
+    "hsigmoid_sparse",
+    "static_rnn",
+    "while_net",
+    "cond_net",
 )
 
 

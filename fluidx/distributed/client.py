@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import communicator
 from .config import RpcConfig
 from .counting import counters
 from .errors import ClusterError, PeerLost, WaitTimeout, WireError
-from .transport import Arrived, Network, Transport, network
+from .transport import Arrived, Network, Transport, current_network, network
 from .wire import Kind, Message, Value, decode, encode
 
 __all__ = ["Client"]
@@ -35,6 +35,8 @@ class _Server:
     """One server as the trainer sees it."""
 
     pending: _Pending = field(default_factory=_Pending)
+    # whether gradients were pushed since this trainer's round last ended here
+    open: bool = False
     answered: bool = False
     # whether a round has ended: then every other trainer has started, too
     started: bool = False
@@ -57,8 +59,10 @@ class Client:
         self._failure: ClusterError | None = None
         self._closed = False
         self._beaten = 0.0
-        # held while the transport is used: the heartbeat shares it
-        self._lock = threading.RLock()
+        # held while the transport is used: heartbeat and communicator share it
+        self._lock = self._network.condition()
+        self._role = current_network.get()
+        self._geo: Any = None
         self._counters = counters()
 
     # what kernels call
@@ -74,7 +78,9 @@ class Client:
         """Queue a gradient; it leaves with the next exchange, or when enough wait."""
         with self._lock:
             self._check()
-            pending = self._server(endpoint).pending
+            server = self._server(endpoint)
+            server.open = True
+            pending = server.pending
             pending.values.append((name, value))
             pending.size += value.nbytes
             if pending.size >= self.config.flush and self._trainer is not None:
@@ -99,14 +105,34 @@ class Client:
                 names = [wanted[i][1] for i in places]
                 asked[endpoint] = self._take(endpoint, endpoint in barriers, names)
             for endpoint, server in self._servers.items():
-                if endpoint not in asked and server.pending.values:
-                    self._flush(endpoint, copy=True)
+                if server.open:
+                    self._end(endpoint, asked.get(endpoint))
             answers = self._ask(asked)
             result: list[Value] = [None] * len(wanted)
             for endpoint, places in by_server.items():
                 for place, (_, value) in zip(places, answers[endpoint].values):
                     result[place] = value
             return result
+
+    def flush(self, trainer_id: int) -> None:
+        """Let everything that was pushed leave, and wait for nobody. What was pushed
+        must not be changed any more."""
+        with self._lock:
+            self._be(trainer_id)
+            for endpoint in self._servers:
+                self._flush(endpoint)
+
+    def between(self, ctx: Any) -> Any:
+        """See `fluidx.kernels.context.Rpc`: the communicator of this role, if any."""
+        plan = ctx.program._parameters_on_pservers
+        running = communicator.running(self._role)
+        if running is not None:
+            return running.between(self, ctx)
+        if plan is None or not plan.setting.geo:
+            return None
+        if self._geo is None:
+            self._geo = communicator.GeoExchange.of_plan(plan)
+        return self._geo.between(self, ctx)
 
     def lookup(
         self, requests: Sequence[tuple[str, str, Any]], trainer_id: int
@@ -131,7 +157,16 @@ class Client:
             return result
 
     def close(self) -> None:
-        """Tell every server that this trainer is done. May be called again."""
+        """Tell every server that this trainer is done. May be called again.
+
+        What a communicator still holds is sent before.
+        """
+        if not self._closed and self._failure is None:
+            running = communicator.running(self._role)
+            if running is not None and running.serves(self):
+                running.stop()
+            elif self._geo is not None:
+                self._geo.finish()
         with self._lock:
             if self._closed:
                 return
@@ -190,13 +225,22 @@ class Client:
             Kind.PUSH, barrier=barrier, names=names, values=pending.values
         )
 
-    def _flush(self, endpoint: str, copy: bool = False) -> None:
-        """Send what waits. copy: no answer will tell when the arrays have left."""
+    def _flush(self, endpoint: str) -> None:
+        """Send what waits."""
         if self._server(endpoint).pending.values:
-            message = self._take(endpoint, False, [])
-            if copy:
-                message.values = [(n, deepcopy(v)) for n, v in message.values]
-            self._send(endpoint, message)
+            self._send(endpoint, self._take(endpoint, False, []))
+
+    def _end(self, endpoint: str, message: Message | None) -> None:
+        """This trainer's round ends on a server: in what it is asked, or else alone."""
+        self._servers[endpoint].open = False
+        if message is not None:
+            message.ends = True
+            return
+        message = self._take(endpoint, False, [])
+        message.ends = True
+        # no answer will tell when the arrays have left
+        message.values = [(n, deepcopy(v)) for n, v in message.values]
+        self._send(endpoint, message)
 
     def _send(self, endpoint: str, message: Message, wait: bool = True) -> None:
         assert self._transport is not None

@@ -22,7 +22,16 @@ from typing import Any
 from .config import RpcConfig
 from .counting import Counters, use_counters
 from .errors import ClusterError, PeerLost
-from .transport import Arrived, Event, Lost, Network, Transport, current_network
+from .inprocess_lock import TurnCondition
+from .transport import (
+    Arrived,
+    Event,
+    Lost,
+    Network,
+    Transport,
+    Worker,
+    current_network,
+)
 
 __all__ = ["ClusterFailure", "InProcessCluster", "sleep"]
 
@@ -42,12 +51,17 @@ class ClusterFailure(ClusterError):
 
 @dataclass
 class _Role:
-    """One role: its thread, the baton it waits for, when it wants to wake."""
+    """One role: its thread, the baton it waits for, when it wants to wake.
+
+    parent: the role that this is a second thread of. watching: whose messages wake it.
+    """
 
     name: str
     baton: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     thread: threading.Thread | None = None
     wake: float | None = 0.0
+    parent: _Role | None = None
+    watching: _End | None = None
     ends: list[_End] = field(default_factory=list)
     turns: int = 0
     crash_after: int | None = None
@@ -105,14 +119,7 @@ class InProcessCluster:
         for name, body in roles.items():
             role = self._roles[name]
             role.crash_after = self._crashes.get(name)
-            context = contextvars.copy_context()
-            role.thread = threading.Thread(
-                target=context.run,
-                args=(self._live, role, body, results, errors),
-                name=name,
-                daemon=True,
-            )
-            role.thread.start()
+            self._start(role, body, results, errors)
         while self._pass_baton():
             pass
         for role in self._roles.values():
@@ -124,7 +131,31 @@ class InProcessCluster:
 
     def stats(self) -> dict[str, dict[str, Any]]:
         """What each role sent and received: see `fluidx.distributed.stats`."""
-        return {n: r.counters.as_dict() for n, r in self._roles.items()}
+        own = {n: r for n, r in self._roles.items() if r.parent is None}
+        return {n: r.counters.as_dict() for n, r in own.items()}
+
+    def _start(
+        self,
+        role: _Role,
+        body: Callable[[], Any],
+        results: dict[str, Any],
+        errors: dict[str, BaseException],
+    ) -> None:
+        role.thread = threading.Thread(
+            target=contextvars.copy_context().run,
+            args=(self._live, role, body, results, errors),
+            name=role.name,
+            daemon=True,
+        )
+        role.thread.start()
+
+    def spawn(self, parent: _Role, name: str, body: Callable[[], None]) -> _Role:
+        """A second thread of a role; it dies when the role ends."""
+        own = _Role(f"{parent.name}/{name}", parent=parent, counters=parent.counters)
+        self._roles[own.name] = own
+        own.wake = self._now
+        self._start(own, body, {}, {})
+        return own
 
     def _live(
         self,
@@ -145,6 +176,9 @@ class InProcessCluster:
             role.over = True
             for end in list(role.ends):
                 end.hang_up()
+            for other in self._roles.values():
+                if other.parent is role and not other.over:
+                    other.crashed, other.wake = True, self._now
             self._main.release()
 
     def _pass_baton(self) -> bool:
@@ -171,21 +205,19 @@ class InProcessCluster:
     @staticmethod
     def _due(role: _Role) -> float:
         """When this role has something to do."""
-        times = [end.next_arrival() for end in role.ends]
-        if role.wake is not None:
-            times.append(role.wake)
-        return min(times, default=float("inf"))
+        wake = float("inf") if role.wake is None else role.wake
+        return min(wake, role.watching.next_arrival()) if role.watching else wake
 
     # what the ends use
 
-    def wait(self, role: _Role, until: float) -> None:
-        """Give the baton away until then, or until something arrives."""
+    def wait(self, role: _Role, until: float, end: _End | None = None) -> None:
+        """Give the baton away until then, or until something arrives at the end."""
         if role.crashed:
             raise Crash(f"{role.name} was crashed")
-        role.wake = until
+        role.wake, role.watching = until, end
         self._main.release()
         role.baton.acquire()
-        role.wake = None
+        role.wake = role.watching = None
         if role.crashed:
             raise Crash(f"{role.name} was crashed")
 
@@ -235,6 +267,35 @@ class _RoleNetwork:
         end = _End(self.cluster, self.role, endpoint, config)
         self.cluster.claim(endpoint, end)
         return end
+
+    def condition(self) -> Any:
+        return TurnCondition(self.cluster, lambda: _here(self.role))
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        return _Worker(self.cluster, self.cluster.spawn(self.role, name, body))
+
+    def now(self) -> float:
+        return self.cluster._now
+
+
+def _here(role: _Role) -> _Role:
+    """The role, or the second thread of it, that runs now."""
+    found = current_network.get()
+    return found.role if isinstance(found, _RoleNetwork) else role
+
+
+class _Worker:
+    def __init__(self, cluster: InProcessCluster, role: _Role) -> None:
+        self.cluster, self.role = cluster, role
+
+    def join(self, timeout: float) -> bool:
+        cluster = self.cluster
+        until = cluster._now + timeout
+        while not self.role.over and cluster._now < until:
+            # looks every millisecond of virtual time
+            assert self.role.parent is not None
+            cluster.wait(_here(self.role.parent), min(until, cluster._now + 1e-3))
+        return self.role.over
 
 
 class _End:
@@ -293,7 +354,8 @@ class _End:
 
     def poll(self, timeout: float) -> list[Event]:
         cluster = self.cluster
-        cluster.wait(self.role, cluster._now + max(0.0, timeout))
+        until = cluster._now + max(0.0, timeout)
+        cluster.wait(_here(self.role), until, self)
         due = [m for m in self._letters if m.due <= cluster._now]
         self._letters = [m for m in self._letters if m.due > cluster._now]
         return [m.event for m in sorted(due, key=lambda m: m.due)]
@@ -332,12 +394,8 @@ def sleep(seconds: float, alive: bool = True) -> None:
         raise RuntimeError("sleep: not in a role of an InProcessCluster")
     cluster, role = found.cluster, found.role
     until = cluster._now + seconds
-    ends, role.ends = role.ends, []  # messages do not wake a sleeper
-    try:
-        while cluster._now < until:
-            cluster.wait(role, min(until, cluster._now + 1.0))
-            if alive:
-                for end in ends:
-                    end.beat()
-    finally:
-        role.ends = ends + role.ends
+    while cluster._now < until:
+        cluster.wait(role, min(until, cluster._now + 1.0))
+        if alive:
+            for end in role.ends:
+                end.beat()

@@ -241,8 +241,6 @@ class Cluster:
         for step, parts in enumerate(self.feeds):
             last = step == len(self.feeds) - 1
             wanted = intermediates(both["main"]) if step == self.watch else []
-            if last and not self.in_step:
-                self.training.discard(role)
             got = exe.run(
                 main,
                 feed=parts[number],

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["SYNC", "ServeSpec", "split_name"]
 
 _SUFFIX = re.compile(r"(.*)\.trainer_(\d+)")
-SYNC = 0  # distributed_mode; 1 and 2 are asynchronous ones, 3 is Geo-SGD
+SYNC, GEO = 0, 3  # distributed_mode; 1 and 2 are asynchronous ones
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ServeSpec:
     @classmethod
     def from_attrs(cls, names: Sequence[str], attrs: Mapping[str, Any]) -> ServeSpec:
         """From the op's variables X and its attributes."""
-        fanin = attrs["Fanin"]
+        fanin, mode = attrs["Fanin"], attrs.get("distributed_mode", SYNC)
         sinks: dict[tuple[str, int], str] = {}
         for name in names:
             base, trainer = split_name(name)
@@ -43,12 +43,15 @@ class ServeSpec:
         blocks: dict[str, int] = {}
         for entry in attrs["grad_to_block_id"]:
             grad, _, block = entry.rpartition(":")
-            blocks[split_name(grad)[0]] = int(block)
+            base = split_name(grad)[0]
+            blocks[base] = int(block)
+            if mode == GEO:  # what comes is told by the blocks alone
+                sinks.update(((base, t), grad) for t in range(fanin))
         lr = attrs.get("lr_decay_block_id", -1)
         return cls(
             attrs["endpoint"],
             fanin,
-            attrs.get("distributed_mode", SYNC),
+            mode,
             sinks,
             blocks,
             tuple(b for b in attrs["optimize_blocks"] if b != lr),

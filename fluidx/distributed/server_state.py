@@ -4,8 +4,10 @@
 socket, clock or array operation but scaling; the driver (`server`) hands it what
 happened and performs the actions it returns, in order.
 
-Synchronous: a round is complete when every trainer that has not closed has ended it
-with a barrier. Asynchronous: a gradient is applied as it comes.
+Synchronous: a round is complete when every trainer that has not closed has ended it,
+with a barrier or (completely_not_async) by the end of its step; what a trainer says
+after that is heard when the round is over. Asynchronous, and Geo-SGD: a gradient or
+difference is applied as it comes.
 """
 
 from __future__ import annotations
@@ -94,6 +96,8 @@ class _Trainer:
     # the message that ended this trainer's round, and when it came
     barrier: Message | None = None
     since: float = 0.0
+    # what it said after that
+    held: list[Message] = field(default_factory=list)
 
 
 @dataclass
@@ -109,6 +113,8 @@ class ServerState:
     _grads: dict[str, dict[int, Value]] = field(default_factory=dict)
     _steps: list[int] = field(default_factory=list)
     _rated: bool = False
+    # completely_not_async: trainers tell that they made a step
+    _counted: bool = False
     _over: bool = False
 
     def __post_init__(self) -> None:
@@ -141,16 +147,26 @@ class ServerState:
         refused = self._admit(peer, message, now)
         if refused is not None:
             return [Tell(peer, Message(Kind.FAIL, text=refused))]
+        if message.kind is Kind.PING:
+            return []
+        entry = self.trainers[message.trainer]
+        if entry.barrier is not None and message.kind is not Kind.ABORT:
+            entry.held.append(message)
+            return []
+        return self._hear(message, now)
+
+    def _hear(self, message: Message, now: float) -> list[Action]:
         trainer = message.trainer
+        peer = self.trainers[trainer].peer
         if message.kind is Kind.PUSH:
             return self._push(trainer, message, now)
         if message.kind is Kind.LOOKUP:
             return [Answer(peer, message, rows=message.values)]
         if message.kind is Kind.COMPLETE:
-            return self._complete(trainer)
+            return self._complete(trainer, now)
         if message.kind is Kind.ABORT:
             return self._fail(f"trainer {trainer} gave up: {message.text}")
-        return []  # HELLO, PING: that it came is all
+        return []  # HELLO: that it came is all
 
     def lost(self, peer: Any, now: float) -> list[Action]:
         """A connection broke; what it delivered before may still come."""
@@ -249,13 +265,16 @@ class ServerState:
         if self.spec.mode != SYNC:
             return self._apply(trainer, message)
         for name, value in message.values:
-            self._grads.setdefault(split_name(name)[0], {})[trainer] = value
-        # a trainer without barriers (completely_not_async) ends its round by asking
-        if message.barrier or (message.names and message.values):
+            base = split_name(name)[0]
+            if base == _COUNTER:
+                self._counted = True
+            else:
+                self._grads.setdefault(base, {})[trainer] = value
+        if message.barrier or message.ends:
             entry = self.trainers[trainer]
             entry.barrier = message
             entry.since = now
-            return self._end_round()
+            return self._end_round(now)
         if message.names:
             return [Answer(self.trainers[trainer].peer, message, message.names)]
         return []
@@ -265,19 +284,21 @@ class ServerState:
         if of is not None and of != trainer:
             return False
         if base == _COUNTER:
-            return self.spec.mode != SYNC
+            return True
         return (base, trainer) in self.spec.sinks
 
-    def _complete(self, trainer: int) -> list[Action]:
+    def _complete(self, trainer: int, now: float) -> list[Action]:
         self.trainers[trainer].done = True
         self.trainers[trainer].barrier = None
-        actions = self._end_round()
+        actions = self._end_round(now)
+        if self._over:
+            return actions
         if all(t.done for t in self.trainers):
             self._over = True
             actions.append(Finish())
         return actions
 
-    def _end_round(self) -> list[Action]:
+    def _end_round(self, now: float) -> list[Action]:
         """If nobody is missing: the learning rate, the updates, the answers."""
         open_ = [t for t in self.trainers if not t.done]
         if not open_ or any(t.barrier is None for t in open_):
@@ -295,6 +316,8 @@ class ServerState:
                     filled.append(sink)
         idle = {b for g, b in spec.blocks.items() if not self._grads.get(g)}
         blocks = [b for b in spec.order if b not in idle]
+        if self._counted:  # the trainers' counters, of which the schedule takes the sum
+            actions += _counts([self.round + 1] + [0] * (spec.fanin - 1))
         if spec.lr_block >= 0:
             blocks.insert(0, spec.lr_block)
         actions.append(Run(blocks))
@@ -302,9 +325,14 @@ class ServerState:
         self._grads = {}
         self.round += 1
         for entry in open_:
-            assert entry.barrier is not None
-            actions.append(Answer(entry.peer, entry.barrier, entry.barrier.names))
-            entry.barrier = None
+            ended, entry.barrier = entry.barrier, None
+            assert ended is not None
+            if ended.barrier or ended.names:
+                actions.append(Answer(entry.peer, ended, ended.names))
+        for entry in open_:
+            held, entry.held = entry.held, []
+            for message in held:
+                actions += self.handle(entry.peer, message, now)
         return actions
 
     def _apply(self, trainer: int, message: Message) -> list[Action]:
@@ -332,19 +360,24 @@ class ServerState:
         return actions
 
     def _count(self, trainer: int, value: Value) -> list[Action]:
-        """A trainer has made a step: the schedule counts those of all trainers.
+        """A trainer has made a step (or several): the schedule counts those of all.
 
         The first step of a lone trainer is number 1, whatever the schedule's first
         number is locally: so the reference does it (observed).
         """
         self._steps[trainer] += int(np.sum(value))
-        actions: list[Action] = [
-            Assign(f"{_COUNTER}.trainer_{i}", np.array([steps], np.int64))
-            for i, steps in enumerate(self._steps)
-        ]
+        actions = _counts(self._steps)
         if self.spec.lr_block >= 0:
             actions.append(Run([self.spec.lr_block], trainer))
         return actions
+
+
+def _counts(steps: Sequence[int]) -> list[Action]:
+    """Tell how many steps each trainer has made."""
+    return [
+        Assign(f"{_COUNTER}.trainer_{i}", np.array([n], np.int64))
+        for i, n in enumerate(steps)
+    ]
 
 
 def _scaled(value: Value, factor: float) -> Value:

@@ -20,6 +20,7 @@ __all__ = [
     "Lost",
     "Network",
     "Transport",
+    "Worker",
     "current_network",
     "network",
 ]
@@ -73,6 +74,14 @@ class Transport(Protocol):
         ...
 
 
+class Worker(Protocol):
+    """A thread that `Network.spawn` started."""
+
+    def join(self, timeout: float) -> bool:
+        """Wait for its end; whether it came."""
+        ...
+
+
 class Network(Protocol):
     """Makes transports: `zmq_transport` or an in-process cluster."""
 
@@ -80,6 +89,18 @@ class Network(Protocol):
 
     def server(self, endpoint: str, config: RpcConfig) -> Transport:
         """Bind; ClusterError (one line) where the endpoint cannot be had."""
+        ...
+
+    def condition(self) -> Any:
+        """A re-entrant lock that one can wait on, as `threading.Condition`."""
+        ...
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        """Run `body` beside the role, in a thread that ends with it."""
+        ...
+
+    def now(self) -> float:
+        """Seconds on the clock of the transports."""
         ...
 
 

@@ -39,7 +39,7 @@ _NAME = struct.Struct("<H")
 # what it is, dtype, dimensions
 _RECORD = struct.Struct("<BBB")
 _SIZE = struct.Struct("<Q")
-_BARRIER = 1
+_BARRIER, _ENDS = 1, 2
 _NONE, _DENSE, _ROWS = 0, 1, 2
 _ALIGN = 64
 _MAX_NDIM = 32
@@ -79,13 +79,18 @@ _KINDS = {int(kind): kind for kind in Kind}
 
 @dataclass
 class Message:
-    """One message. seq pairs an answer with its question; step is for errors."""
+    """One message. seq pairs an answer with its question; step is for errors.
+
+    barrier: the trainer's round ends here, and it waits. ends: the same, without
+    waiting for the others.
+    """
 
     kind: Kind
     trainer: int = -1
     seq: int = 0
     step: int = 0
     barrier: bool = False
+    ends: bool = False
     names: list[str] = field(default_factory=list)
     values: list[tuple[str, Value]] = field(default_factory=list)
     text: str = ""
@@ -191,7 +196,7 @@ def encode(message: Message, limits: Limits = DEFAULT_LIMITS) -> list[Buffer]:
         _MAGIC,
         VERSION,
         message.kind,
-        _BARRIER if message.barrier else 0,
+        message.barrier * _BARRIER | message.ends * _ENDS,
         message.trainer,
         message.seq,
         message.step,
@@ -362,10 +367,8 @@ def decode(frames: Sequence[Buffer]) -> Message:
     raw = bytes(first[_HEAD.size : end])
     names, text, specs = _parse(raw, n_names, n_text, n_values)
     arrays = _Arrays(first, end, frames[1:])
-    message = Message(
-        _KINDS[kind], trainer, seq, step, bool(flags & _BARRIER), list(names)
-    )
-    message.text = text
+    message = Message(_KINDS[kind], trainer, seq, step, names=list(names), text=text)
+    message.barrier, message.ends = bool(flags & _BARRIER), bool(flags & _ENDS)
     message.values = [(spec.name, _value(spec, arrays)) for spec in specs]
     if arrays.at != len(first):
         raise WireError("bytes left over in the first frame")

@@ -9,6 +9,7 @@ large arrays faster than the loopback device.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import socket
 import sys
@@ -24,7 +25,7 @@ from .config import RpcConfig
 from .curve import ClientKeys, Door, ServerKeys
 from .errors import ClusterError, PeerLost
 from .memory import keep_buffers
-from .transport import Arrived, Event, Lost, Transport
+from .transport import Arrived, Event, Lost, Transport, Worker
 
 __all__ = ["LISTEN_FDS", "UNIX_SOCKETS", "ZmqNetwork", "ZmqServer", "ZmqTrainer"]
 
@@ -49,6 +50,31 @@ class ZmqNetwork:
     def server(self, endpoint: str, config: RpcConfig) -> Transport:
         keep_buffers()
         return ZmqServer(endpoint, config)
+
+    def condition(self) -> Any:
+        return threading.Condition()
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Worker:
+        return _Worker(name, body)
+
+    def now(self) -> float:
+        return time.monotonic()
+
+
+class _Worker:
+    """A thread that does not outlive the process."""
+
+    def __init__(self, name: str, body: Callable[[], None]) -> None:
+        # counters and the like are those of who starts it
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(
+            target=run, args=(body,), name=f"fluidx-{name}", daemon=True
+        )
+        self._thread.start()
+
+    def join(self, timeout: float) -> bool:
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
 
 
 def split_endpoint(endpoint: str) -> tuple[str, int]:

@@ -136,7 +136,7 @@ class Writer:
         """listen_and_serv and sums of what arrived take what is there."""
         definition = kernels.find(op.type)
         slots = {s.name: s for s in definition.ins}
-        if slot in definition.unset:
+        if slot in definition.unset or slot not in slots:  # what `prior` takes
             return True
         return op.type == "sum" or (
             definition.effect and slot in slots and slots[slot].duplicable
@@ -292,7 +292,7 @@ class Writer:
         for slot, args in op.outputs.items():
             if not slot.endswith(GRAD):
                 names.update(args)
-        for name in sorted(names & self.facts.bound):
+        for name in sorted(names & (self.facts.bound | self.facts.stored)):
             self.add(f"{self.local(name)} = {self.holder(name)}.value")
             if name in self.has_lod:
                 self.add(f"{self.lod_local(name)} = {self.holder(name)}.lod")
@@ -342,7 +342,7 @@ class Writer:
         scoped = kernels.find(op.type).scoped
         for slot, names in op.outputs.items():
             for name in names:
-                if name not in self.facts.bound or name == EMPTY:
+                if name not in self.facts.bound | self.facts.stored:
                     continue
                 if not scoped or slot.endswith(GRAD):
                     self._put(name)

@@ -129,14 +129,18 @@ class Plan:
             raise explained from error
 
     def _runner(self, scope: Scope, own: bool = False) -> Runner:
-        known = self._bound.get(scope)
+        # a scope of a run keeps what is bound to it: here it would never be freed
+        passing = isinstance(scope, RunScope)
+        bound: Any = scope.bound if isinstance(scope, RunScope) else self._bound
+        key = self if passing else scope
+        known = bound.get(key)
         if known is not None and known[0] == scope.epoch():
             return known[1]
         if own:
             self._home.prepare(scope)
         holders = [self._home.holder(scope, n, own) for n in self._holders]
         runner = self._bind(*holders)
-        self._bound[scope] = (scope.epoch(), runner)
+        bound[key] = (scope.epoch(), runner)
         return runner
 
     # ------------------------------------------------ errors

@@ -272,22 +272,24 @@ def _check_nesting(program: Program, what: str) -> None:
         for block in program.blocks
     ]
     walks: dict[int, int] = {}
-    under_way: set[int] = set()
+    depth: dict[int, int] = {}
+    path: set[int] = set()
     stack = list(range(program.num_blocks))
     while stack:
         index = stack[-1]
         left = [i for i in inner[index] if i not in walks]
         if index in walks or not left:
             stack.pop()
-            under_way.discard(index)
+            path.discard(index)
             walks[index] = 1 + sum(walks[i] for i in inner[index])
+            depth[index] = 1 + max((depth[i] for i in inner[index]), default=0)
             continue
-        under_way.add(index)
-        if not under_way.isdisjoint(left) or len(under_way) > _MAX_DEPTH:
-            raise ModelFileError(f"{what}: block {index} is within itself, or too deep")
+        path.add(index)
+        if not path.isdisjoint(left):
+            raise ModelFileError(f"{what}: block {index} is within itself")
         stack += left
-    if max(walks.values()) > _MAX_WALKS:
-        raise ModelFileError(f"{what}: its blocks refer to one another without end")
+    if max(walks.values()) > _MAX_WALKS or max(depth.values()) > _MAX_DEPTH:
+        raise ModelFileError(f"{what}: its blocks are nested beyond reason")
 
 
 def feeds_and_fetches(program: Program) -> tuple[list[str], list[Variable]]:

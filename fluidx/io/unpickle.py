@@ -24,24 +24,11 @@ from .unpickle_opcodes import MARK, OPCODES, Refused
 
 __all__ = ["loads"]
 
-_DTYPES = frozenset(
-    [
-        "b1",
-        "i1",
-        "i2",
-        "i4",
-        "i8",
-        "u1",
-        "u2",
-        "u4",
-        "u8",
-        "f2",
-        "f4",
-        "f8",
-        "c8",
-        "c16",
-    ]
-)
+#: as numpy writes them: kind and size
+_DTYPES = {
+    *("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"),
+    *("f2", "f4", "f8", "c8", "c16"),
+}
 
 
 def loads(data: bytes, what: str = "pickle") -> Any:

@@ -132,17 +132,20 @@ def conv2d(
     return helper.append_activation(made)
 
 
-def channels_of(input: Any, layer: str, data_format: str) -> tuple[int, bool]:
+def channels_of(
+    input: Any, layer: str, data_format: str, dims: int = 2
+) -> tuple[int, bool]:
     """How many channels the images have, and whether these come last."""
     check_dtype(input, "input", layer, FLOATS)
-    one_of(data_format, "data_format", layer, ("NCHW", "NHWC"))
-    if len(input.shape) != 4:
+    formats = ("NCHW", "NHWC") if dims == 2 else ("NCDHW", "NDHWC")
+    one_of(data_format, "data_format", layer, formats)
+    if len(input.shape) != dims + 2:
         raise ValueError(
-            f"{layer}: input must have 4 dimensions, {input.name} has shape "
+            f"{layer}: input must have {dims + 2} dimensions, {input.name} has shape "
             f"{list(input.shape)}"
         )
-    last = data_format == "NHWC"
-    channels = input.shape[3 if last else 1]
+    last = data_format == formats[1]
+    channels = input.shape[-1 if last else 1]
     if channels < 1:
         raise ValueError(
             f"{layer}: the number of channels must be known, {input.name} has shape "
@@ -230,15 +233,34 @@ def adaptive_pool2d(
 ) -> Any:
     """Pooling of [N, C, H, W] to a given size: windows that cover the image evenly.
 
-    require_index: also return where each maximum was. Mirrors
-    ``fluid.layers.adaptive_pool2d``.
+    pool_size: one integer or two. pool_type: "max" or "avg". require_index: also
+    return where each maximum was, as positions in the flattened [H, W] (int32).
+    Mirrors ``fluid.layers.adaptive_pool2d``.
+
+    >>> import fluidx as fluid
+    >>> image = fluid.data("adaptive_in", [None, 3, 32, 32])
+    >>> fluid.layers.adaptive_pool2d(image, [7, 5]).shape
+    (-1, 3, 7, 5)
     """
-    check_dtype(input, "input", "adaptive_pool2d", FLOATS)
-    one_of(pool_type, "pool_type", "adaptive_pool2d", ("max", "avg"))
+    return adaptive_pool(input, pool_size, pool_type, require_index, name, 2)
+
+
+def adaptive_pool(
+    input: Variable,
+    pool_size: Any,
+    pool_type: str,
+    require_index: bool,
+    name: str | None,
+    dims: int,
+) -> Any:
+    """`adaptive_pool2d` for any number of dimensions."""
+    layer = f"adaptive_pool{dims}d"
+    check_dtype(input, "input", layer, FLOATS)
+    one_of(pool_type, "pool_type", layer, ("max", "avg"))
     if pool_type == "avg" and require_index:
-        raise ValueError("adaptive_pool2d: require_index goes with pool_type 'max'")
-    size = pair(pool_size, "pool_size", "adaptive_pool2d")
-    type = "max_pool2d_with_index" if pool_type == "max" else "pool2d"
+        raise ValueError(f"{layer}: require_index goes with pool_type 'max'")
+    size = pair(pool_size, "pool_size", layer, dims)
+    type = f"max_pool{dims}d_with_index" if pool_type == "max" else f"pool{dims}d"
     helper = LayerHelper(type, name=name)
     made = helper.create_variable_for_type_inference(input.dtype)
     outputs = {"Out": made}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fluidx.ir import Variable
-from fluidx.kernels import has
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.conv import channels_of, checked_groups, padding_attrs
 from fluidx.layers.emit import pair
@@ -47,7 +46,7 @@ def conv2d_transpose(
     groups_ = checked_groups(layer, channels, num_filters, groups)
     depthwise = "depthwise_conv2d_transpose"
     narrow = groups_ == channels == num_filters and not use_cudnn and groups
-    type = depthwise if narrow and has(depthwise) else layer
+    type = depthwise if narrow else layer
     helper = LayerHelper(
         type,
         param_attr=param_attr,
@@ -67,7 +66,7 @@ def conv2d_transpose(
     if output_size is not None:
         attrs["output_size"] = pair(output_size, "output_size", layer)
     if filter_size is None:
-        size = _filter_size(input, attrs, last)
+        size = filter_size_of(input, attrs, last, layer)
     else:
         size = pair(filter_size, "filter_size", layer)
     weight = helper.create_parameter(
@@ -81,19 +80,21 @@ def conv2d_transpose(
     return helper.append_activation(made)
 
 
-def _filter_size(input: Variable, attrs: dict[str, Any], last: bool) -> list[int]:
+def filter_size_of(
+    input: Variable, attrs: dict[str, Any], last: bool, layer: str
+) -> list[int]:
     """The filter with which the image becomes `output_size`."""
     wanted = attrs.get("output_size")
     if wanted is None:
-        raise ValueError("conv2d_transpose: give output_size or filter_size")
-    sizes = input.shape[1:3] if last else input.shape[2:4]
+        raise ValueError(f"{layer}: give output_size or filter_size")
+    sizes = input.shape[1:-1] if last else input.shape[2:]
     if any(s < 0 for s in sizes):
         raise ValueError(
-            "conv2d_transpose: without filter_size the image's size must be known, "
+            f"{layer}: without filter_size the image's size must be known, "
             f"{input.name} has shape {list(input.shape)}"
         )
     padding = attrs["paddings"]
-    both = [2 * p for p in padding] if len(padding) == 2 else _sums(padding)
+    both = [2 * p for p in padding] if len(padding) == len(sizes) else _sums(padding)
     return [
         (out - (size - 1) * stride + pad - 1) // dilation + 1
         for out, size, stride, pad, dilation in zip(

@@ -10,15 +10,18 @@ import numpy as np
 from fluidx.ir import Variable
 from fluidx.layers import manipulation
 from fluidx.layers.control_flow import less_than
+from fluidx.layers.elementwise import elementwise_pow
 from fluidx.layers.emit import check_variable
+from fluidx.layers.linalg import diag
 from fluidx.layers.manipulation import reshape
+from fluidx.layers.nn import matmul
 from fluidx.layers.ops import exp, log
 from fluidx.layers.random import (
     gaussian_random,
     uniform_random,
     uniform_random_batch_size_like,
 )
-from fluidx.layers.reduce import reduce_max, reduce_sum
+from fluidx.layers.reduce import reduce_max, reduce_prod, reduce_sum
 from fluidx.layers.tensor import (
     assign,
     cast,
@@ -27,7 +30,7 @@ from fluidx.layers.tensor import (
     fill_constant_batch_size_like,
 )
 
-__all__ = ["Categorical", "Normal", "Uniform"]
+__all__ = ["Categorical", "MultivariateNormalDiag", "Normal", "Uniform"]
 
 
 class Distribution:
@@ -219,6 +222,52 @@ class Categorical(Distribution):
         share = exponents / total
         mean: Any = reduce_sum(share * (shifted - log(total)), dim=-1, keep_dim=True)
         return -1.0 * mean
+
+
+class MultivariateNormalDiag(Distribution):
+    """Gaussian of several independent dimensions.
+
+    loc: the means, [k]. scale: a matrix [k, k] with the variances on its diagonal and
+    zeros elsewhere. Float Variables, or arrays or lists, of which loc is repeated to
+    the shape of scale. Mirrors ``fluid.layers.MultivariateNormalDiag``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.MultivariateNormalDiag(
+    ...     [0.0, 0.0], [[1.0, 0.0], [0.0, 4.0]]).entropy().shape
+    (1,)
+    """
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        self.loc, self.scale = _parameters("MultivariateNormalDiag", loc, scale)
+
+    def _ones(self, scale: Any) -> tuple[Any, Any]:
+        """Ones everywhere, and ones on the diagonal only."""
+        shape = list(scale.shape)
+        everywhere: Any = fill_constant(shape, self.loc.dtype, 1.0)
+        return everywhere, diag(fill_constant(shape[:1], self.loc.dtype, 1.0))
+
+    def _det(self, scale: Any) -> Any:
+        everywhere, diagonal = self._ones(scale)
+        return reduce_prod(scale + everywhere - diagonal)
+
+    def _inverse(self, scale: Any) -> Any:
+        everywhere, diagonal = self._ones(scale)
+        return elementwise_pow(scale, everywhere - 2.0 * diagonal)
+
+    def entropy(self) -> Any:
+        size = self.scale.shape[0]
+        spread: Any = log(self._det(self.scale))
+        return 0.5 * (size * (1.0 + math.log(2 * math.pi)) + spread)
+
+    def kl_divergence(self, other: MultivariateNormalDiag) -> Any:
+        _same_kind(self, other)
+        trace = reduce_sum(self._inverse(other.scale) * self.scale)
+        distance = matmul(other.loc - self.loc, self._inverse(other.scale))
+        third = matmul(distance, other.loc - self.loc)
+        size = self.scale.shape[0]
+        spread: Any = log(self._det(other.scale))
+        spread = spread - log(self._det(self.scale))
+        return 0.5 * (trace + third - size + spread)
 
 
 def _same_kind(one: Distribution, other: Any) -> None:

@@ -11,7 +11,7 @@ from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import FLOATS, INTEGERS, check_dtype, one_of
 from fluidx.layers.nn import topk
 
-__all__ = ["accuracy", "auc"]
+__all__ = ["accuracy", "auc", "mean_iou"]
 
 
 def accuracy(
@@ -88,3 +88,34 @@ def auc(
             {"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps},
         )
     return whole, recent, counters
+
+
+def mean_iou(
+    input: Variable, label: Variable, num_classes: int
+) -> tuple[Variable, Variable, Variable]:
+    """Intersection over union of two segmentations, averaged over the classes.
+
+    input, label: integer tensors of one shape. Returns the mean [1] and, for each
+    class, the counts of wrong and of right places. Mirrors ``fluid.layers.mean_iou``.
+
+    >>> import fluidx as fluid
+    >>> found = fluid.data("iou_found", [None, 64, 64], "int32")
+    >>> true = fluid.data("iou_true", [None, 64, 64], "int32")
+    >>> [v.shape for v in fluid.layers.mean_iou(found, true, num_classes=5)]
+    [(1,), (5,), (5,)]
+    """
+    check_dtype(input, "input", "mean_iou", INTEGERS)
+    check_dtype(label, "label", "mean_iou", INTEGERS)
+    helper = LayerHelper("mean_iou")
+    made = {
+        slot: helper.create_variable_for_type_inference(dtype)
+        for slot, dtype in (
+            ("OutMeanIou", VarType.FP32),
+            ("OutWrong", VarType.INT32),
+            ("OutCorrect", VarType.INT32),
+        )
+    }
+    inputs = {"Predictions": input, "Labels": label}
+    helper.append_op("mean_iou", inputs, made, {"num_classes": num_classes})
+    mean, wrong, correct = made.values()
+    return mean, wrong, correct

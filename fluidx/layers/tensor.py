@@ -28,10 +28,12 @@ __all__ = [
     "create_tensor",
     "fill_constant",
     "fill_constant_batch_size_like",
+    "linspace",
     "ones",
     "ones_like",
     "range",
     "rank",
+    "size",
     "zeros",
     "zeros_like",
 ]
@@ -258,3 +260,34 @@ def rank(input: Variable) -> Variable:
     """The number of dimensions, as an int32 tensor. ``fluid.layers.rank``."""
     check_variable(input, "input", "rank")
     return assign(np.array(len(input.shape), "int32"))
+
+
+def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
+    """num values evenly from start to stop, both included.
+
+    They are numbers or Variables of shape [1]. Mirrors ``fluid.layers.linspace``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.linspace(0, 10, 5, "float32").shape
+    (-1,)
+    """
+    kind = as_dtype(dtype)
+    helper = LayerHelper("linspace")
+    inputs = {}
+    for slot, value in (("Start", start), ("Stop", stop), ("Num", num)):
+        if not isinstance(value, Variable):
+            value = fill_constant([1], "int32" if slot == "Num" else kind, value)
+        inputs[slot] = value
+    made = helper.create_variable_for_type_inference(inputs["Start"].dtype)
+    helper.append_op("linspace", inputs, {"Out": made})
+    return made
+
+
+def size(input: Variable) -> Variable:
+    """The number of elements, as an int64 tensor [1]. ``fluid.layers.size``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.size(fluid.data("size_x", [None, 3])).dtype
+    <VarType.INT64: 3>
+    """
+    return emit("size", {"Input": input}, dtype="int64")

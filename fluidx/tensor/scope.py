@@ -110,6 +110,8 @@ class RunScope(Scope):
 
     def __init__(self, parent: Scope) -> None:
         super().__init__(parent)
+        #: what plans bound to this scope, with its epoch then
+        self.bound: dict[Any, tuple[int, Any]] = {}
 
     def reset(self) -> None:
         """Forget all values; the names stay."""
@@ -127,7 +129,9 @@ class RunScope(Scope):
                 for item in var.value:
                     if isinstance(item, RunScope):
                         item.release()
+            var.value = var.lod = None
         self._vars.clear()
+        self.bound.clear()
         self._epoch += 1
 
 

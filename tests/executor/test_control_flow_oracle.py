@@ -22,6 +22,7 @@ WRONG = {
     "branches_in_loop": (1, 0, -1),
     "cond_overwrites": (1, 0),
     "loop_in_branch": (-1,),
+    "while_loop": (1, 0, -1),
     "while_overwrites": (1, 0, -1),
 }
 

@@ -178,6 +178,10 @@ def test_gradients(op):
             assert {s.name for s in definition.outs} == set(made["outputs"])
 
 
+#: what takes arrays of tensors or makes outputs without a value
+BY_HAND = {"lod_array_length", "read_from_array", "select_output", "write_to_array"}
+
+
 def load_cases():
     """The cases of every test module beside this one."""
     for path in sorted(HERE.glob("test_*.py")):
@@ -192,6 +196,11 @@ def test_every_op_has_a_case():
     missing = [
         t
         for t in FORWARD
-        if not kernels.find(t).effect and t not in covered and not t.endswith("_grad")
+        if not kernels.find(t).effect
+        and t not in covered
+        and not t.endswith("_grad")
+        # programs with sub-blocks and arrays are run by the executor's tests
+        and not kernels.find(t).scoped
+        and t not in BY_HAND
     ]
     assert not missing, f"no OpCase for {', '.join(missing)}"

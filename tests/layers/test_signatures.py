@@ -19,7 +19,10 @@ import fluidx.nets
 import fluidx.param_attr
 from fluidx import kernels
 
-API = json.loads((Path(__file__).parents[1] / "golden" / "api.json").read_text())
+GOLDEN = Path(__file__).parents[1] / "golden"
+API = json.loads((GOLDEN / "api.json").read_text())
+# names of fluid.layers that are still to come; a name leaves the list when it is there
+ABSENT = (GOLDEN / "layers_absent.txt").read_text().split()
 HOMES = {
     "fluid": (fluidx.input, fluidx.param_attr),
     "fluid.layers": (fluidx.layers,),
@@ -63,10 +66,17 @@ def test_signature_is_the_recorded_one(name: str, mine: Any, recorded: Any) -> N
         assert _parameters(inspect.signature(getattr(mine, member))) == _recorded(text)
 
 
+def test_the_layers_still_absent_are_listed() -> None:
+    provided = set(fluidx.layers.__all__)
+    missing = {n for n in API["fluid.layers"] if n not in provided}
+    assert not missing - set(ABSENT), "layers of the reference that were there are gone"
+    assert not set(ABSENT) - missing, "now provided: drop them from layers_absent.txt"
+    assert sorted(set(ABSENT)) == ABSENT
+
+
 def test_much_of_the_api_is_provided() -> None:
     names = [name for name, _, _ in _provided()]
     assert len(names) == len(set(names))
-    assert len([n for n in names if n.startswith("fluid.layers.")]) >= 130
     assert {n for n in names if n.startswith("fluid.initializer.")} == {
         f"fluid.initializer.{n}" for n in API["fluid.initializer"]
     }

@@ -32,7 +32,9 @@ def _plain(value):
 
 
 def _attrs(op):
-    known = SPEC[op["type"]]["attrs"]
+    type = op["type"]
+    # a gradient op has the attributes of its forward op
+    known = SPEC[type if type in SPEC else type[: -len("_grad")]]["attrs"]
     kept = {}
     for name, value in op["attrs"].items():
         if name in HINTS or (name == "op_role" and value == 0):

@@ -173,7 +173,10 @@ def paddings():
     yield case("pad_constant_like", pair, shapes={"X": [-1, 3], "Y": [-1, 1]})
     pair = {"X": rows(count(2, 3)), "Y": rows(count(2, 1))}
     yield case("pad_constant_like", pair)
-    planes = {"NCHW": ((1, 2, 2, 3), (1, 2, 4, 5)), "NHWC": ((1, 2, 3, 2), (1, 4, 5, 2))}
+    planes = {
+        "NCHW": ((1, 2, 2, 3), (1, 2, 4, 5)),
+        "NHWC": ((1, 2, 3, 2), (1, 4, 5, 2)),
+    }
     for mode in ("constant", "reflect", "edge"):
         for layout, (shape, after) in planes.items():
             attrs = {"mode": mode, "data_format": layout, "pad_value": 9.0}
@@ -188,7 +191,9 @@ def paddings():
     yield case("pad2d", x, {"paddings": [1, 1, 2, 0]}, shapes={"X": [-1, 1, 2, -1]})
     yield case("pad2d", x, {"paddings": [1, 1]})
     yield case("pad2d", {"X": count(2, 2)}, {"paddings": [1, 1, 1, 1]})
-    yield case("pad2d", {"X": small(1, 2).reshape(1, 1, 1, 2)}, {"paddings": [1, 0, 0, 1]})
+    yield case(
+        "pad2d", {"X": small(1, 2).reshape(1, 1, 1, 2)}, {"paddings": [1, 0, 0, 1]}
+    )
     yield case("pad2d", {"X": rows(count(2, 1, 2, 2))}, {"paddings": [1, 1, 2, 0]})
 
 
@@ -396,7 +401,9 @@ def images():
     ties = {"X": np.ones((1, 4, 1, 1), "float32")}
     yield case("maxout", ties, pairs, grads={"Out": count(1, 2, 1, 1)})
     last = {"X": count(1, 1, 2, 4)}
-    yield case("maxout", last, {"groups": 2, "axis": 3}, grads={"Out": count(1, 1, 2, 2)})
+    yield case(
+        "maxout", last, {"groups": 2, "axis": 3}, grads={"Out": count(1, 1, 2, 2)}
+    )
     yield case("maxout", x, pairs, shapes={"X": [-1, 4, -1, 2]})
     for groups in (3, 1):
         yield case("maxout", x, {"groups": groups})
