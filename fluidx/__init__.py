@@ -13,6 +13,7 @@ from fluidx import (
     average,
     backward,
     clip,
+    communicator,
     distributed,
     executor,
     initializer,
@@ -32,6 +33,7 @@ from fluidx.executor import (
     CompiledProgram,
     ExecutionStrategy,
     Executor,
+    ParallelExecutor,
 )
 from fluidx.input import data, embedding, one_hot
 from fluidx.io import load, save
@@ -84,6 +86,7 @@ __all__ = [
     "HashName",
     "LoDTensor",
     "LoDTensorArray",
+    "ParallelExecutor",
     "ParamAttr",
     "Parameter",
     "Program",
@@ -95,6 +98,7 @@ __all__ = [
     "average",
     "backward",
     "clip",
+    "communicator",
     "cpu_places",
     "create_lod_tensor",
     "create_random_int_lodtensor",

@@ -231,8 +231,8 @@ class _Stretch:
 
     def _send(self, call: Call) -> None:
         attrs = call.attrs
-        epmap, names = attrs["epmap"], call.names.get("X", [])
-        values = [to_host(v) for v in call.inputs[0]]
+        names = call.names.get("X", [])
+        values = [to_host(v) for v in call.inputs[0] or ()]
         if self.between is not None:
             self.between.send(names, values, attrs, self.received)
             return

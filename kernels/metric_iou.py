@@ -71,7 +71,6 @@ def _(
     all_of = right + wrong
     ratio = right / xp.maximum(all_of, 1)
     mean = ratio.sum() / xp.maximum((all_of > 0).sum(), 1)
-    mean = mean.astype("float32").reshape(1)
     for more in means or ():
-        mean = mean + more
-    return mean, wrong, right
+        mean = mean + more.reshape(())
+    return mean.astype("float32").reshape(1), wrong, right

@@ -23,7 +23,9 @@ __all__: list[str] = []
 _VALUE = Attr("pad_value", float, 0.0)
 
 
-def _grown(xp: Any, x: Any, shape: Sequence[int], start: Sequence[int], fill: Any):
+def _grown(
+    xp: Any, x: Any, shape: Sequence[int], start: Sequence[int], fill: Any
+) -> Any:
     """x inside an array of a larger shape, from `start` on."""
     out = xp.full(shape, fill, x.dtype)
     out[_box(start, x.shape)] = x

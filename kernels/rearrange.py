@@ -191,5 +191,5 @@ unbind = op(
 
 @unbind.kernel
 def _(xp: Any, x: Any, *, axis: int) -> list[Any]:
-    before = (slice(None),) * (axis % x.ndim)
-    return [x[(*before, i)] for i in range(x.shape[axis])]
+    rows = xp.moveaxis(x, axis, 0)
+    return [rows[i] for i in range(x.shape[axis])]

@@ -1,4 +1,4 @@
-"""`split_lod_tensor`, `merge_lod_tensor`: rows that take different ways (``IfElse``)."""
+"""Rows that take different ways: split_lod_tensor, merge_lod_tensor (``IfElse``)."""
 
 from __future__ import annotations
 

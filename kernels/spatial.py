@@ -79,7 +79,7 @@ def _(xp: Any, theta: Any, given: Any, *, output_shape: Sequence[int]) -> Any:
 def _(xp: Any, given: Any, d_out: Any) -> Any:
     n, height, width = d_out.shape[:3]
     base = _base(xp, height, width, d_out.dtype)
-    return d_out.reshape(n, -1, 2).swapaxes(1, 2) @ base
+    return d_out.reshape(n, height * width, 2).swapaxes(1, 2) @ base
 
 
 # --- grid_sampler -------------------------------------------------------------
@@ -126,7 +126,7 @@ class _Corner(NamedTuple):
 
 
 def _corners(xp: Any, grid: Any, height: int, width: int) -> list[_Corner]:
-    flat = grid.reshape(len(grid), -1, 2)
+    flat = grid.reshape(len(grid), grid.shape[1] * grid.shape[2], 2)
     x = (flat[..., 0] + 1) * (0.5 * (width - 1))
     y = (flat[..., 1] + 1) * (0.5 * (height - 1))
     left, top = xp.floor(x), xp.floor(y)
@@ -146,7 +146,7 @@ def _corners(xp: Any, grid: Any, height: int, width: int) -> list[_Corner]:
 
 def _values(xp: Any, x: Any, corner: _Corner) -> Any:
     """(n, channels, points): the pixels, 0 outside of the image."""
-    flat = x.reshape(*x.shape[:2], -1)
+    flat = x.reshape(*x.shape[:2], x.shape[2] * x.shape[3])
     found = xp.take_along_axis(flat, corner.place[:, None], 2)
     found *= corner.inside[:, None]
     return found
@@ -166,7 +166,7 @@ def _(xp: Any, x: Any, grid: Any) -> Any:
 @grid_sampler.grad_kernel
 def _(xp: Any, x: Any, grid: Any, d_out: Any, *, wants: tuple[bool, ...]) -> Any:
     n, channels, height, width = x.shape
-    d = d_out.reshape(n, channels, -1)
+    d = d_out.reshape(n, channels, d_out.shape[2] * d_out.shape[3])
     dx = xp.zeros(x.size, x.dtype) if wants[0] else None
     d_grid = xp.zeros((n, d.shape[2], 2), grid.dtype) if wants[1] else None
     first = xp.arange(n * channels).reshape(n, channels, 1) * (height * width)

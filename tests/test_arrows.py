@@ -31,7 +31,7 @@ FLOORS = (
         *("profiler", "regularizer", "tensor", "transpiler"),
     ),
     ("data_feeder", "dataset", "executor", "io", "reader"),
-    ("distributed",),
+    ("communicator", "distributed"),
     ("dygraph", "incubate"),
     ("__main__", "cli", "compat"),
 )

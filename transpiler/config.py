@@ -128,6 +128,7 @@ class Setting:
     completely_not_async: bool = False
     dc_asgd: bool = False
     geo: bool = False
+    geo_push_nums: int = 100
     slice_up: bool = True
     min_block_size: int = 8192
     dispatcher: Callable[[Sequence[str]], PSDispatcher] = RoundRobin

@@ -161,13 +161,35 @@ class GeoSgdTranspiler(DistributeTranspiler):
 
     def _setting(self, pservers: str, trainers: int, sync: bool) -> Setting:
         made = super()._setting(pservers, trainers, sync)
-        return replace(made, geo=True, runtime_split=False, dc_asgd=False)
+        return replace(
+            made,
+            geo=True,
+            geo_push_nums=self.config.geo_sgd_need_push_nums,
+            runtime_split=False,
+            dc_asgd=False,
+        )
 
     def _rewrite(self, main: Program, startup: Program, trainer_id: int) -> None:
         plan, _ = self._planned("transpile")
         adopt(main, geo_trainer_main(main, plan=plan))
         made = geo_trainer_startup(startup, plan=plan, trainer_id=trainer_id)
         adopt(startup, made)
+        # the runtime finds the servers here: the op names the communicator's endpoint
+        startup._parameters_on_pservers = plan
+
+    @property
+    def vars_info(self) -> dict[str, dict[str, list[str]]]:
+        """What a Communicator of a trainer is told (``push_vars``)."""
+        plan, _ = self._planned("vars_info")
+        return {
+            p.name: {
+                "var_names": [s.name for s in p.slices],
+                "sections": [str(n) for n in p.sections],
+                "epmap": list(p.endpoints),
+                "is_sparse": [str(p.table)],
+            }
+            for p in plan.parameters
+        }
 
     def _server(self, plan: ShardPlan, facts: Facts, endpoint: str) -> Program:
         return geo_server_main(

@@ -86,7 +86,8 @@ class ShardPlan:
 
     parameters: in *parameter order*. sending: the same names in the order in which
     their slices were dealt out. update_order: in order of the ops that update them.
-    counters: step counters of the learning-rate schedule. clip: what a global norm
+    counters: step counters of the learning-rate schedule. counter_start: what the
+    first of them is before the first step of one process. clip: what a global norm
     over merged gradients has to exchange, if there is one.
     """
 
@@ -96,6 +97,7 @@ class ShardPlan:
     update_order: tuple[str, ...]
     counters: tuple[str, ...]
     clip: ClipPlan | None = None
+    counter_start: int = 0
 
     def to_text(self) -> str:
         """One line per slice: its name, shape, rows of the whole, and server."""
@@ -271,4 +273,14 @@ def make_plan(facts: Facts, setting: Setting) -> ShardPlan:
         tuple(n for n in facts.update_order if n in made),
         tuple(facts.counters),
         clip_plan(facts.across, facts.updates),
+        _counter_start(facts),
     )
+
+
+def _counter_start(facts: Facts) -> int:
+    ops = facts.startup.global_block().ops
+    for counter in facts.counters:
+        for op in ops:
+            if op.outputs.get("Out") == [counter] and "value" in op.attrs:
+                return int(op.attrs["value"])
+    return 0

@@ -83,6 +83,7 @@ class _Server:
         self.source = facts.main.global_block()
         self.made = Program()
         self.made.random_seed = facts.main.random_seed
+        self.made._parameters_on_pservers = plan
         self.main = self.made.global_block()
         self.mine = plan.on(endpoint)
         self.compensated = 0

@@ -114,11 +114,18 @@ class Client:
                     result[place] = value
             return result
 
-    def flush(self, trainer_id: int) -> None:
+    @property
+    def trainer(self) -> int:
+        """The number of the trainer that this speaks for."""
+        if self._trainer is None:  # only sends so far: they carry no number
+            return int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+        return self._trainer
+
+    def flush(self) -> None:
         """Let everything that was pushed leave, and wait for nobody. What was pushed
         must not be changed any more."""
         with self._lock:
-            self._be(trainer_id)
+            self._be(self.trainer)
             for endpoint in self._servers:
                 self._flush(endpoint)
 
@@ -161,12 +168,23 @@ class Client:
 
         What a communicator still holds is sent before.
         """
-        if not self._closed and self._failure is None:
-            running = communicator.running(self._role)
-            if running is not None and running.serves(self):
-                running.stop()
-            elif self._geo is not None:
-                self._geo.finish()
+        try:
+            if not self._closed:
+                self._finish()
+        finally:
+            self._leave()
+
+    def _finish(self) -> None:
+        """Let communicators send what they hold."""
+        running = communicator.running(self._role)
+        if running is not None and running.serves(self):
+            failed = self._failure is not None
+            with contextlib.suppress(*[ClusterError] * failed):
+                communicator.stop(running)
+        elif self._geo is not None and self._failure is None:
+            self._geo.finish()
+
+    def _leave(self) -> None:
         with self._lock:
             if self._closed:
                 return
@@ -212,10 +230,7 @@ class Client:
 
     def _message(self, kind: Kind, **more: Any) -> Message:
         self._seq += 1
-        number = self._trainer
-        if number is None:  # only sends so far: they carry no number of their own
-            number = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
-        return Message(kind, number, self._seq, self._step, **more)
+        return Message(kind, self.trainer, self._seq, self._step, **more)
 
     def _take(self, endpoint: str, barrier: bool, names: list[str]) -> Message:
         """The message with everything that waits for this server."""

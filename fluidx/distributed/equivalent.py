@@ -134,7 +134,8 @@ def apart(ours: Any, theirs: Any) -> float:
         return math.inf
     if not ours.size:
         return 0.0
-    difference = np.abs(ours.astype("f8") - theirs.astype("f8"))
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        difference = np.abs(ours.astype("f8") - theirs.astype("f8"))
     difference[np.isnan(ours) & np.isnan(theirs)] = 0.0
     difference[ours == theirs] = 0.0  # also where both are infinite
     return float(np.nan_to_num(difference, nan=math.inf, posinf=math.inf).max())

@@ -20,6 +20,8 @@ class ServeSpec:
     sinks: (gradient, trainer) -> variable that the gradient goes to.
     blocks: gradient -> block that applies it.
     order: the optimize blocks, without the learning rate's.
+    lr_start: where the schedule's counter stands before the first round, for trainers
+        that tell their steps but go in step (completely_not_async).
     """
 
     endpoint: str
@@ -30,9 +32,12 @@ class ServeSpec:
     order: Sequence[int]
     lr_block: int = -1
     dc_asgd: bool = False
+    lr_start: int = 0
 
     @classmethod
-    def from_attrs(cls, names: Sequence[str], attrs: Mapping[str, Any]) -> ServeSpec:
+    def from_attrs(
+        cls, names: Sequence[str], attrs: Mapping[str, Any], lr_start: int = 0
+    ) -> ServeSpec:
         """From the op's variables X and its attributes."""
         fanin, mode = attrs["Fanin"], attrs.get("distributed_mode", SYNC)
         sinks: dict[tuple[str, int], str] = {}
@@ -57,6 +62,7 @@ class ServeSpec:
             tuple(b for b in attrs["optimize_blocks"] if b != lr),
             lr,
             attrs.get("dc_asgd", False),
+            lr_start,
         )
 
 

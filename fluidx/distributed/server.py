@@ -174,7 +174,9 @@ class Server:
 def serve(ctx: Any, names: Sequence[str], attrs: dict[str, Any]) -> None:
     """Run ``listen_and_serv``: bind the endpoint, serve until all trainers closed."""
     config = RpcConfig.from_env()
-    spec = ServeSpec.from_attrs(names, attrs)
+    plan = ctx.program._parameters_on_pservers
+    start = 0 if plan is None else plan.counter_start
+    spec = ServeSpec.from_attrs(names, attrs, start)
     if not spec.blocks:
         warnings.warn(
             f"pserver {spec.endpoint} has nothing to update: fewer servers would do",

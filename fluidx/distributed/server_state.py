@@ -317,7 +317,8 @@ class ServerState:
         idle = {b for g, b in spec.blocks.items() if not self._grads.get(g)}
         blocks = [b for b in spec.order if b not in idle]
         if self._counted:  # the trainers' counters, of which the schedule takes the sum
-            actions += _counts([self.round + 1] + [0] * (spec.fanin - 1))
+            number = spec.lr_start + self.round + 1
+            actions += _counts([number] + [0] * (spec.fanin - 1))
         if spec.lr_block >= 0:
             blocks.insert(0, spec.lr_block)
         actions.append(Run(blocks))

@@ -90,10 +90,10 @@ class Message:
     seq: int = 0
     step: int = 0
     barrier: bool = False
-    ends: bool = False
     names: list[str] = field(default_factory=list)
     values: list[tuple[str, Value]] = field(default_factory=list)
     text: str = ""
+    ends: bool = False
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .executor import Executor
+from .parallel_executor import ParallelExecutor
 from .plan import Plan
 
 __all__ = [
@@ -9,5 +10,6 @@ __all__ = [
     "CompiledProgram",
     "ExecutionStrategy",
     "Executor",
+    "ParallelExecutor",
     "Plan",
 ]

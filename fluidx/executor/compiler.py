@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from fluidx.ir import Program
+from fluidx.ir import OpRole, Program
 from fluidx.tensor import Scope
 from fluidx.transpiler.data_parallel import data_parallel_main, equal_start
 
@@ -14,6 +15,23 @@ if TYPE_CHECKING:
     from .executor import Executor
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
+
+
+_warned: weakref.WeakSet[Program] = weakref.WeakSet()
+
+
+def warn_of_lone_training(program: Program) -> None:
+    """Once per program: mode nccl2 averages gradients in a `CompiledProgram` only."""
+    if program in _warned:
+        return
+    _warned.add(program)
+    if any(op.role & OpRole.Backward for op in program.global_block().ops):
+        warnings.warn(
+            f"this program was transpiled for {len(program._trainers_endpoints)} "
+            "trainers in mode nccl2, but runs as it is: gradients are not averaged. "
+            "Use fluid.CompiledProgram(program).with_data_parallel(loss_name=...)",
+            stacklevel=4,
+        )
 
 
 class BuildStrategy:

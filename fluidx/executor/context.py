@@ -86,9 +86,7 @@ class Context:
     ) -> list[Any]:
         """Run a block of the program (see `RunContext`)."""
         values = feed or {}
-        plan = self._executor.plan_of(
-            self.program, index, tuple(values), tuple(fetch)
-        )
+        plan = self._executor.plan_of(self.program, index, tuple(values), tuple(fetch))
         if scope is None:
             return [v for v, _ in plan.run(self, values)]
         outer, self.scope = self.scope, scope

@@ -13,7 +13,7 @@ from fluidx.tensor import LoDTensor, Place, Scope, global_scope
 from fluidx.tensor.places import CPUPlace
 
 from . import hooks
-from .compiler import CompiledProgram
+from .compiler import CompiledProgram, warn_of_lone_training
 from .context import Context
 from .cuda import array_module, to_host
 from .feed import prepare, split_lod
@@ -156,6 +156,8 @@ class Executor:
                 f"Executor.run takes a Program or CompiledProgram, got "
                 f"{program.__class__.__name__}"
             )
+        if len(program._trainers_endpoints) > 1:
+            warn_of_lone_training(program)
         return program
 
     def has_rings(self, number: int) -> bool:

@@ -58,7 +58,6 @@ class Plan:
         facts = analyse(block, ops, set(feeds), fetches, notes)
         #: ops with sub-blocks take variables from a scope of this run
         self._has_control = any(op.definition.scoped for op in ops)
-        self._home = _Home(block, facts)
         lod = set(with_lod) | {n for n in facts.bound if _lod_level(block, n) > 0}
         writer = Writer(facts, feeds, fetches, lod, xp)
         self.source = writer.write()
@@ -70,6 +69,7 @@ class Plan:
         )
         self._locals = writer.locals
         self._holders = list(writer.holders)
+        self._home = _Home(block, facts, self._holders)
         self._file = f"<fluidx plan {next(_numbers)}>"
         namespace = writer.globals
         namespace["missing"] = self._raise_missing
@@ -135,7 +135,7 @@ class Plan:
         key = self if passing else scope
         known = bound.get(key)
         if known is not None and known[0] == scope.epoch():
-            return known[1]
+            return known[1]  # type: ignore[no-any-return]
         if own:
             self._home.prepare(scope)
         holders = [self._home.holder(scope, n, own) for n in self._holders]
@@ -206,7 +206,7 @@ class Plan:
 class _Home:
     """Where the variables of a block live."""
 
-    def __init__(self, block: Block, facts: BlockFacts) -> None:
+    def __init__(self, block: Block, facts: BlockFacts, bound: Sequence[str]) -> None:
         self._own = {
             name
             for name, var in block.vars.items()
@@ -216,12 +216,12 @@ class _Home:
             self._own -= set(facts.needed)
         values = [*facts.notes.entry, *chain(*facts.notes.after.values())]
         self._own |= {key for _, key in values}
-        self._shared = self._own & facts.shared
+        self._unbound = (self._own & facts.shared).difference(bound)
         self._persistable = {n for n in facts.bound if _is_persistable(block, n)}
 
     def prepare(self, scope: Scope) -> None:
         """Make the variables that sub-blocks share, which only they may name."""
-        for name in self._shared:
+        for name in self._unbound:
             scope.var(name)
 
     def holder(self, scope: Scope, name: str, own: bool) -> ScopeVar:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import linecache
 from typing import NamedTuple
 
-__all__ = ["EnforceNotMet", "BuildError", "FeedError", "RunError", "Where", "describe"]
+__all__ = [
+    "EOFException",
+    "EnforceNotMet",
+    "BuildError",
+    "FeedError",
+    "RunError",
+    "Where",
+    "describe",
+]
 
 
 class Where(NamedTuple):
@@ -23,6 +31,10 @@ class Where(NamedTuple):
 
 class EnforceNotMet(RuntimeError):
     """Base of fluidx's own errors; named like ``core.EnforceNotMet``."""
+
+
+class EOFException(Exception):  # noqa: N818  the reference's name
+    """A reader has given all it has (``core.EOFException``); reset it to go on."""
 
 
 class BuildError(EnforceNotMet, ValueError):

@@ -126,7 +126,7 @@ class Uniform(Distribution):
         below = less_than(value, self.high)
         inside: Any = cast(above, value.dtype)
         inside = inside * cast(below, value.dtype)
-        return log(inside) - log(self.high - self.low)  # type: ignore[operator]
+        return log(inside) - log(self.high - self.low)
 
 
 class Normal(Distribution):
@@ -165,7 +165,7 @@ class Normal(Distribution):
         zeros = fill_constant_batch_size_like(
             self.loc + self.scale, batch, self.loc.dtype, 0.0
         )
-        return 0.5 + 0.5 * math.log(2 * math.pi) + log(self.scale + zeros)  # type: ignore[operator]
+        return 0.5 + 0.5 * math.log(2 * math.pi) + log(self.scale + zeros)
 
     def log_prob(self, value: Any) -> Any:
         check_variable(value, "value", "Normal.log_prob")

@@ -86,6 +86,36 @@ def test_num_trainers_alone_is_enough():
     check_training(run(2, body), toy.expected("nccl2", 2))
 
 
+def test_parallel_executor():
+    def body(rank):
+        main, startup, loss = toy.build(rank)
+        scope = fluid.Scope()
+        fluid.Executor(PLACE).run(startup, scope=scope)
+        runner = fluid.ParallelExecutor(
+            False, loss.name, main, num_trainers=2, trainer_id=rank, scope=scope
+        )
+        for x, y in toy.batches(2, 4):
+            runner.run([loss], feed={"x": x[rank::2], "y": y[rank::2]})
+        return {n: np.array(scope.find_var(n).get_tensor()) for n in toy.NAMES}
+
+    check_training(run(2, body), toy.expected("nccl2", 2))
+
+
+def test_an_nccl2_program_as_it_is_warns_once():
+    main, startup, loss = toy.build(0)
+    toy.transpile(main, startup, "nccl2", 0, 2)
+    _, local_startup, _ = toy.build(0)
+    scope, exe = fluid.Scope(), fluid.Executor(PLACE)
+    exe.run(local_startup, scope=scope)
+    ((x, y),) = toy.batches(2, 1)
+    feed = {"x": x, "y": y}
+    with pytest.warns(UserWarning, match="gradients are not averaged"):
+        exe.run(main, feed=feed, scope=scope)
+    exe.run(main, feed=feed, scope=scope)  # warnings are errors in these tests
+    test = main.clone(for_test=True)
+    exe.run(test, feed=feed, fetch_list=[loss.name], scope=scope)
+
+
 def test_sparse_gradients_equal_dense_ones():
     table = np.random.RandomState(0).randn(9, 2).astype("float32")
 

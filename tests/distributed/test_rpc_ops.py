@@ -17,6 +17,11 @@ class Rpc:
     def __init__(self):
         self.log = []
 
+    between_ = None
+
+    def between(self, ctx):
+        return self.between_
+
     def register(self, endpoints, trainer_id):
         self.log.append(("register", list(endpoints), trainer_id))
 

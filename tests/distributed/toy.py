@@ -85,7 +85,9 @@ def run_server(endpoint, names, endpoints, fanin, mode=0, before_block=None):
         "lr_decay_block_id": -1,
         "dc_asgd": False,
     }
-    serve(SimpleNamespace(scope=scope, run_block=run_block, xp=np), inputs, attrs)
+    program = SimpleNamespace(_parameters_on_pservers=None)
+    ctx = SimpleNamespace(scope=scope, run_block=run_block, xp=np, program=program)
+    serve(ctx, inputs, attrs)
     return {n: scope.var(n).value for n in mine}
 
 

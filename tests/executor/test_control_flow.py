@@ -295,3 +295,52 @@ def test_clone_for_test_keeps_the_forward_blocks_only():
     types = {op.type for op in test.all_ops()}
     assert {"while", "conditional_block", "select_input"} <= types
     assert not any(t.endswith("_grad") or t == "sgd" for t in types)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_embedding_in_a_loop_trains_alike_sparse_and_dense(exe, sparse):
+    ids = fluid.data("ids", [3, 1], "int64")
+    n = L.fill_constant([1], "int64", 2)
+
+    def body(i, h):
+        rows = L.embedding(ids, [6, 2], is_sparse=sparse, param_attr="table")
+        return [L.increment(i), L.tanh(h + rows)]
+
+    start = [L.fill_constant([1], "int64", 0), L.fill_constant([3, 2], "float32", 0.1)]
+    start[1].stop_gradient = False
+    _, h = L.while_loop(lambda i, h: L.less_than(i, n), body, start)
+    fluid.optimizer.SGD(0.5).minimize(L.reduce_sum(h))
+    exe.run(fluid.default_startup_program())
+    table = np.linspace(-0.5, 0.6, 12, dtype="float32").reshape(6, 2)
+    fluid.global_scope().find_var("table").value = table.copy()
+    exe.run(feed={"ids": np.array([[1], [4], [1]])})
+    got = fluid.global_scope().find_var("table").value
+    w = table.astype("float64")
+    first = np.tanh(0.1 + w)
+    second = np.tanh(first + w)
+    slope = (1 - second**2) * (1 + 1 - first**2)
+    used = np.array([0, 2, 0, 0, 1, 0])[:, None]  # how often each row was looked up
+    np.testing.assert_allclose(got, w - 0.5 * used * slope, rtol=1e-5)
+
+
+def test_gradients_of_one_network_may_be_taken_again(exe):
+    x = fluid.data("x", [2, 3])
+    x.stop_gradient = False
+    n = L.fill_constant([1], "int64", 3)
+
+    def body(i, h):
+        h = L.cond(L.less_than(i, n), lambda: L.tanh(h), lambda: h * 2.0)
+        return [L.increment(i), h]
+
+    _, h = L.while_loop(
+        lambda i, h: L.less_than(i, n),
+        body,
+        [L.fill_constant([1], "int64", 0), x * 1.0],
+    )
+    one, two = L.mean(h), L.mean(h * h)
+    found = [fluid.gradients(t, [x])[0] for t in (one, two, [one, two])]
+    assert verify(fluid.default_main_program()) == []
+    feed = {"x": np.random.default_rng(0).random((2, 3)).astype("float32")}
+    a, b, both = exe.run(feed=feed, fetch_list=found)
+    assert np.abs(a).min() > 0.01
+    np.testing.assert_allclose(a + b, both, rtol=1e-5)

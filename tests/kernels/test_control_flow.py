@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from fluidx.kernels import GradContext, SelectedRows
-from fluidx.kernels.tensor_array import add_values, zeros_for
 from opcase import OpCase, normal, run_op, suite
 
 from fluidx import kernels
+from fluidx.kernels import GradContext, SelectedRows
+from fluidx.kernels.tensor_array import add_values, zeros_for
 
 MASK = np.array([[True], [False], [True], [True]])
 

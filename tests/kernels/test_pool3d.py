@@ -46,9 +46,8 @@ def plain_pool(x: Any, a: dict[str, Any]) -> dict[str, Any]:
     for at in itertools.product(*(range(len(b)) for b in bounds)):
         ends = [b[i] for b, i in zip(bounds, at)]
         cut = tuple(slice(max(start, 0), stop) for start, stop in ends)
-        window = volume[every + cut].reshape(
-            *volume.shape[:2], math.prod(s.stop - s.start for s in cut)
-        )
+        window = volume[every + cut]
+        window = window.reshape(*window.shape[:2], math.prod(window.shape[2:]))
         if a.get("pooling_type") == "avg":
             count = window.shape[2]
             if not a["exclusive"] and not a["adaptive"]:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fluidx.kernels import SelectedRows
 from opcase import OpCase, integers, normal, run_op, suite, uniform
 
+from fluidx.kernels import SelectedRows
 from fluidx.layers.sampling import alias_table
 
 CLASSES = 7

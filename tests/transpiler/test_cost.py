@@ -191,10 +191,10 @@ def test_both_ends_agree():
 
 def test_balance():
     even = cost(made(servers=1)).balance
-    # without slices 72,000 bytes of the first layer's weights lie on one of two servers
+    # without slices both layers' weights, 72,000 and 4,800 bytes, meet on one server
     uneven = cost(made(servers=2, slice_var_up=False)).balance
     assert even == 1.0
-    assert uneven == pytest.approx(76816 / (78016 / 2))
+    assert uneven == pytest.approx(76800 / (78016 / 2))
 
 
 def test_geo_spreads_an_exchange_over_its_steps():
@@ -250,10 +250,9 @@ def test_a_servers_link_is_shared():
     network = Network(update=1e18, **SLOW)
     (message,), one = step_of(network)
     _, four = step_of(network, 4)
-    # four messages come in over one link, and four answers go out over it
-    more = 3 * (message.sent + message.received) / 100
-    assert four >= one + more
-    assert four == pytest.approx(one + more, rel=0.2)
+    # four answers leave over one link, one after the other; the trainers go on as they
+    # get theirs, so that what they send next comes spaced out and waits for nobody
+    assert four == pytest.approx(one + 3 * message.received / 100)
 
 
 def test_async_trainers_do_not_wait_for_each_other():
@@ -272,8 +271,8 @@ def test_cores_are_shared():
 
 def test_more_servers_help_where_links_are_narrow():
     network = Network(bandwidth=1e6, compute=1e-3)
-    steps = [cost(made("table", servers=n), network).step for n in (1, 2)]
-    assert steps[1] < 0.6 * steps[0]
+    steps = [cost(made("table", "pserver", n, 4), network).step for n in (1, 2)]
+    assert 0.5 * steps[0] < steps[1] < 0.7 * steps[0]
 
 
 def test_scaling_to_thousands():
@@ -296,6 +295,13 @@ def test_scaling_agrees_with_cost():
     assert scaling(programs, network, trainers=[2]).rows[0][1] == pytest.approx(
         cost(programs, network).step
     )
+
+
+def test_short_work_goes_ahead_of_long_work():
+    """As on a real machine: a server need not wait until a trainer has computed."""
+    busy = Network(latency=0.0, compute=1.0, message=1e-4, cores=1)
+    # two trainers compute for 1 s each; packing and unpacking eight times takes 0.8 ms
+    assert step_of(busy, 2)[1] == pytest.approx(2.0008, abs=5e-4)
 
 
 def test_it_is_a_pure_function():

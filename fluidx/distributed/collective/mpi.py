@@ -28,7 +28,7 @@ from .board import SLOT, Board
 
 __all__ = ["MpiRing", "MpiWorld", "abort_on_failure", "start_mpi"]
 
-_SPINS = 100
+_SPINS = 2000
 _LOOK = 0.25  # seconds between looks at the board
 # an MPI implementation adds these up in C; others travel as float32
 _NATIVE = frozenset("bBhHiIlLqQfd")
@@ -82,7 +82,7 @@ class MpiWorld(BaseWorld):
             deadline = config.start_deadline if start else config.deadline
             begun = looked = time.monotonic()
             while not test():
-                time.sleep(5e-5)
+                os.sched_yield()
                 now = time.monotonic()
                 if now - looked >= _LOOK:
                     looked = now
