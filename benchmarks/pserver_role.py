@@ -24,6 +24,7 @@ def dense(fluid, sizes, batch):
 
 
 NETWORKS = {
+    "tiny": lambda fluid: dense(fluid, [2, 2], 2),
     "mlp": lambda fluid: dense(fluid, [784, 200, 200], 64),
     "big": lambda fluid: dense(fluid, [1024, 2048, 2048], 8),
     "ctr": lambda fluid: (ctr_network(fluid), ctr_feed(100)),

@@ -14,8 +14,10 @@ from fluidx import (
     backward,
     clip,
     communicator,
+    core,
     distributed,
     executor,
+    framework,
     initializer,
     io,
     ir,
@@ -35,8 +37,18 @@ from fluidx.executor import (
     Executor,
     ParallelExecutor,
 )
+from fluidx.framework import (
+    cuda_pinned_places,
+    cuda_places,
+    get_flags,
+    in_dygraph_mode,
+    is_compiled_with_cuda,
+    load_op_library,
+    require_version,
+    set_flags,
+)
 from fluidx.input import data, embedding, one_hot
-from fluidx.io import load, save
+from fluidx.io import load, load_program_state, save, set_program_state
 from fluidx.ir import (
     Parameter,
     Program,
@@ -71,6 +83,8 @@ from fluidx.transpiler import (
     release_memory,
 )
 
+Tensor = LoDTensor
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -92,6 +106,7 @@ __all__ = [
     "Program",
     "RoundRobin",
     "Scope",
+    "Tensor",
     "Variable",
     "WeightNormParamAttr",
     "append_backward",
@@ -99,9 +114,12 @@ __all__ = [
     "backward",
     "clip",
     "communicator",
+    "core",
     "cpu_places",
     "create_lod_tensor",
     "create_random_int_lodtensor",
+    "cuda_pinned_places",
+    "cuda_places",
     "data",
     "default_main_program",
     "default_startup_program",
@@ -109,13 +127,19 @@ __all__ = [
     "distributed",
     "embedding",
     "executor",
+    "framework",
+    "get_flags",
     "global_scope",
     "gradients",
+    "in_dygraph_mode",
     "initializer",
     "io",
     "ir",
+    "is_compiled_with_cuda",
     "layers",
     "load",
+    "load_op_library",
+    "load_program_state",
     "memory_optimize",
     "metrics",
     "name_scope",
@@ -126,8 +150,17 @@ __all__ = [
     "program_guard",
     "regularizer",
     "release_memory",
+    "require_version",
     "save",
     "scope_guard",
+    "set_flags",
+    "set_program_state",
     "transpiler",
     "unique_name",
 ]
+
+
+def __getattr__(name: str) -> object:
+    from fluidx.compat.lazy import attribute
+
+    return attribute(name)

@@ -182,19 +182,19 @@ def empty_var_name() -> str:
     return EMPTY
 
 
-def kEmptyVarName() -> str:  # noqa: N802  the reference's name
+def kEmptyVarName() -> str:
     return EMPTY
 
 
-def kGradVarSuffix() -> str:  # noqa: N802
+def kGradVarSuffix() -> str:
     return GRAD
 
 
-def kTempVarName() -> str:  # noqa: N802
+def kTempVarName() -> str:
     return "@TEMP@"
 
 
-def kZeroVarSuffix() -> str:  # noqa: N802
+def kZeroVarSuffix() -> str:
     return "@ZERO"
 
 
@@ -204,23 +204,23 @@ class _OpMaker(ModuleType):
     OpRole = OpRole
 
     @staticmethod
-    def kOpRoleAttrName() -> str:  # noqa: N802
+    def kOpRoleAttrName() -> str:
         return ROLE
 
     @staticmethod
-    def kOpRoleVarAttrName() -> str:  # noqa: N802
+    def kOpRoleVarAttrName() -> str:
         return ROLE_VAR
 
     @staticmethod
-    def kOpNameScopeAttrName() -> str:  # noqa: N802
+    def kOpNameScopeAttrName() -> str:
         return NAMESCOPE
 
     @staticmethod
-    def kOpCreationCallstackAttrName() -> str:  # noqa: N802
+    def kOpCreationCallstackAttrName() -> str:
         return CALLSTACK
 
     @staticmethod
-    def kOpDeviceAttrName() -> str:  # noqa: N802
+    def kOpDeviceAttrName() -> str:
         return DEVICE
 
 
@@ -274,9 +274,7 @@ def get_grad_op_desc(
         )
     no_grad = frozenset(n.removesuffix(GRAD) for n in no_grad_set)
     attrs = {**op_desc.definition.defaults, **op_desc.attrs}
-    context = GradContext(
-        op_desc.type, op_desc.inputs, op_desc.outputs, attrs, no_grad
-    )
+    context = GradContext(op_desc.type, op_desc.inputs, op_desc.outputs, attrs, no_grad)
     made, grads = [], {}
     for spec in op_desc.definition.grad_specs(context):
         role = int(OpRole.Backward)

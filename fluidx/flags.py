@@ -103,7 +103,9 @@ def set_flags(flags: Mapping[str, Any]) -> None:
         raise TypeError(f"set_flags takes a dict, got {flags.__class__.__name__}")
     for name, value in flags.items():
         if name not in FLAGS:
-            raise ValueError(f"Flag {name} cannot set its value: fluidx has no such flag")
+            raise ValueError(
+                f"Flag {name} cannot set its value: fluidx has no such flag"
+            )
         FLAGS[name] = value
 
 
@@ -119,6 +121,8 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
     found = {}
     for name in [flags] if isinstance(flags, str) else flags:
         if name not in FLAGS:
-            raise ValueError(f"Flag {name} cannot get its value: fluidx has no such flag")
+            raise ValueError(
+                f"Flag {name} cannot get its value: fluidx has no such flag"
+            )
         found[name] = FLAGS[name]
     return found

@@ -124,7 +124,7 @@ def cuda_places(device_ids: Sequence[int] | None = None) -> list[CUDAPlace]:
             "cuda_places: no CUDA device can be used; check is_compiled_with_cuda()"
         )
     if device_ids is None:
-        chosen = os.environ.get("FLAGS_selected_gpus", "")
+        chosen = os.environ.get("FLAGS_selected_gpus", "")  # noqa: SIM112
         device_ids = [int(i) for i in chosen.split(",") if i.strip()] or range(count)
     elif not isinstance(device_ids, (list, tuple)):
         device_ids = [int(device_ids)]  # type: ignore[call-overload]
@@ -158,9 +158,8 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
 
 def _numbers(which: str, version: str) -> tuple[int, ...]:
     if not isinstance(version, str):
-        raise TypeError(
-            f"require_version: {which} must be a string, got {version.__class__.__name__}"
-        )
+        kind = version.__class__.__name__
+        raise TypeError(f"require_version: {which} must be a string, got {kind}")
     if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
         raise ValueError(
             f"require_version: {which} must be like '1.5.2', got {version!r}"

@@ -1,8 +1,8 @@
 """``fluid.op``: a single op, run on a scope without a program.
 
-    scope.var("x").get_tensor().set(numpy.ones((2, 3), "float32"), place)
-    scope.var("y")
-    Operator("scale", X="x", Out="y", scale=2.0).run(scope, place)
+scope.var("x").get_tensor().set(numpy.ones((2, 3), "float32"), place)
+scope.var("y")
+Operator("scale", X="x", Out="y", scale=2.0).run(scope, place)
 """
 
 from __future__ import annotations

@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import pool_phases
 from .scratch import scratch
 from .window import Axis, Fail, explicit_pads, plan_axis
 
 __all__ = ["Geometry", "avg_grad", "geometry", "lowest", "max_grad", "pool", "taps"]
 
 Bounds = list[tuple[int, int]]
+# up to so many elements, the fewest calls win
+FEW = 16384
 
 
 class Geometry(NamedTuple):
@@ -196,6 +199,8 @@ def max_grad(xp: Any, x: Any, out: Any, d_out: Any, g: Geometry) -> Any:
     if g.bounds is not None:
         return _uneven_max_grad(xp, x, d_out, g.bounds)
     whole = _tiles(g)
+    if len(g.axes) == 2 and not whole and x.size > FEW:
+        return pool_phases.max_grad(xp, x, out, d_out, *g.axes)
     dx = (xp.empty if whole else xp.zeros)(x.shape, x.dtype)
     free = scratch(xp, "free", out.shape, bool)  # windows without a maximum so far
     free[...] = True

@@ -31,10 +31,10 @@ def feed_function(captured: Captured, batch: int, seed: int) -> tuple[FeedFn, st
         return own, f"the script's {FUNCTION}"
     if captured.feed and _rows(captured.feed) is not None:
         return _sampled(captured.feed, batch, seed), (
-            f"rows of the batch that the script feeds, drawn at random, {batch} at a time"
+            f"rows of the batch that the script feeds, drawn at random, {batch} each"
         )
     return random_feed(captured.main, batch, seed), (
-        f"random data for the program's declarations, {batch} rows at a time"
+        f"random data for the program's declarations, {batch} rows each"
     )
 
 
@@ -117,7 +117,9 @@ def _limit(op: Any) -> int:
     block = op.block
     if op.type in ("lookup_table", "lookup_table_v2", "nce", "hierarchical_sigmoid"):
         if op.type in ("nce", "hierarchical_sigmoid"):
-            return int(op.attr("num_total_classes" if op.type == "nce" else "num_classes"))
+            return int(
+                op.attr("num_total_classes" if op.type == "nce" else "num_classes")
+            )
         return int(block._var_recursive(op.inputs["W"][0]).shape[0])
     if op.type.startswith("one_hot"):
         return int(op.attr("depth"))

@@ -1,8 +1,8 @@
 """A user's script, run until its training program is there, and no further.
 
 `capture` runs the script as trainer 0 of a cluster would run it (its environment says
-so). It stops at ``transpile()``, at the first ``Executor.run`` of a program that updates
-parameters (or at ``train_from_dataset`` of one), or at the end of the script. Programs
+so). It stops at ``transpile()``, at the first ``Executor.run`` of a program that
+updates parameters (or at ``train_from_dataset``), or at the end of the script. Programs
 that train nothing, startup programs above all, are run as the script asks.
 """
 
@@ -44,7 +44,11 @@ __all__ = [
     "spread",
 ]
 
-_ALSO = {"sync": "pserver", "local_sgd": "local-sgd", "grad_allreduce": "grad-allreduce"}
+_ALSO = {
+    "sync": "pserver",
+    "local_sgd": "local-sgd",
+    "grad_allreduce": "grad-allreduce",
+}
 
 
 class ScriptError(Exception):
@@ -209,7 +213,9 @@ def capture(script: str, arguments: Sequence[str] = (), workers: int = 2) -> Cap
             where = _line_of(found, path)
         except SystemExit as error:
             if error.code not in (None, 0):
-                raise ScriptError(f"{script} ended with exit code {error.code}") from None
+                raise ScriptError(
+                    f"{script} ended with exit code {error.code}"
+                ) from None
         except Exception as error:
             raise ScriptError(_failure(script, error, path)) from error
         main = stop.main if stop else default_main_program()
@@ -344,4 +350,3 @@ def _failure(script: str, error: Exception, path: Path) -> str:
         if Path(frame.filename) == path:
             line = f" at {path.name}:{frame.lineno}: {frame.line}"
     return f"{script} failed{line}\n  {type(error).__name__}: {error}"
-

@@ -22,9 +22,9 @@ run     all roles run a few steps in this process, beside the program as it stan
         orders of events end apart.
 
 The script runs as trainer 0 until its program is complete: until transpile(), until the
-first Executor.run of a program that updates parameters, or to its end. Data for the run:
-fluidx_feed(step, trainer, trainers), if the script has such a function; else rows drawn
-from the batch that it was about to feed; else random data for its fluid.data."""
+first Executor.run of a program that updates parameters, or to its end. Data for the
+run: fluidx_feed(step, trainer, trainers), if the script has such a function; else rows
+drawn from the batch that it was about to feed; else random data for its fluid.data."""
 
 _CODES = """\
 Options may stand behind SCRIPT, too; what is none of them goes to the script, and so
@@ -47,7 +47,11 @@ def add_parser(subparsers: Any) -> None:
     own = scripts.options()
     own.add_argument("--steps", type=int, default=3, metavar="N", help="(3)")
     own.add_argument(
-        "--batch", type=int, default=8, metavar="N", help="rows per trainer and step (8)"
+        "--batch",
+        type=int,
+        default=8,
+        metavar="N",
+        help="rows per trainer and step (8)",
     )
     own.add_argument(
         "--tolerance",

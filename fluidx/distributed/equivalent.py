@@ -276,8 +276,8 @@ def _of_trainers(
 ) -> tuple[float, str, str]:
     """How far the trainers' values, put together, are from the local one; whose it is.
 
-    Along the batch they lie behind one another, and a gradient of theirs is larger
-    than the local one by their number; what has no batch is the mean.
+    Along the batch they lie behind one another; what has no batch is their mean. With
+    servers a gradient is larger than the local one by their number, along the batch.
     """
     parts: list[Part] = []
     row = 0
@@ -289,25 +289,32 @@ def _of_trainers(
         row += len(seen[own]) if seen[own].ndim else 0
     if not parts:
         return 0.0, "", ""
-    amount = min(
-        apart(wanted, value)
-        for value in _together([p.value for p in parts], bool(op.role & 1))
-    )
+    values = [p.value for p in parts]
+    final = name in op.role_var[1::2]
+    shrunk = bool(op.role & 1) and cluster.made.plan is None and not final
+    grown = bool(op.role & 1) and not shrunk
+    amount = min(apart(wanted, value) for value in _together(values, grown, shrunk))
     worst = parts[0]
     if row == len(wanted) if wanted.ndim else False:  # along the batch: whose rows?
-        factor = len(parts) if op.role & 1 else 1
+        factor = len(parts) if grown else 1
         worst = _of_parts(wanted * np.float64(factor), parts)[1]
     return amount, worst.role, worst.name
 
 
-def _together(parts: Sequence[Any], gradient: bool) -> list[Any]:
+def _together(parts: Sequence[Any], grown: bool, shrunk: bool) -> list[Any]:
+    """What trainers' values make together, one way or the other.
+
+    grown: along the batch each is larger than the local one by their number. shrunk:
+    what has no batch is a sum: the loss's gradient was divided beforehand.
+    """
     count = len(parts)
     made = []
     if all(p.shape == parts[0].shape for p in parts):
-        made.append(sum(p.astype("f8") for p in parts) / count)
+        total = sum(p.astype("f8") for p in parts)
+        made.append(total if shrunk else total / count)
     if parts[0].ndim:
         behind = np.concatenate(parts)
-        made.append(behind / count if gradient else behind)
+        made.append(behind / count if grown else behind)
     return made or [parts[0]]
 
 
@@ -333,15 +340,19 @@ def _spread(
         finals.append({n: whole(parts) for n, parts in one.run().final.items()})
         traces.add(tuple(role for _, role in hub.trace))
 
+    turns: dict[str, int] = {}
+
     def scripted(script: Sequence[int]) -> Sequence[int]:
         training: set[str] = set()
-        hub = ChosenCluster(script, training.__contains__)
+        hub = ChosenCluster(script, training.__contains__, turns)
         once(hub, Cluster(made, feeds, start, hub, training=training))
+        turns.update(hub.taken)
         return hub.widths
 
-    if _orders(len(made.trainers), len(feeds)) <= runs:
-        count = max(every_order(scripted, runs))
-        every = count <= runs
+    scripted([])  # tells how many turns a trainer takes
+    if _orders([n - 1 for n in turns.values()]) <= runs:
+        finals, traces = [], set()
+        every = max(every_order(scripted, runs)) <= runs
     if not every:
         finals, traces = [], set()
         for number in range(runs):
@@ -377,7 +388,9 @@ def _averaged(local: Local, cluster: Cluster, counts: Mapping[str, int]) -> Equi
     return Equivalence(None, *far, last, spread=spread, **counts)
 
 
-def _orders(trainers: int, steps: int) -> int:
-    """In how many orders so many trainers can make so many steps."""
-    found = math.factorial(trainers * steps)
-    return found // math.factorial(steps) ** trainers
+def _orders(turns: Sequence[int]) -> int:
+    """In how many orders roles can take so many turns each."""
+    found = math.factorial(sum(turns))
+    for count in turns:
+        found //= math.factorial(count)
+    return found

@@ -21,7 +21,7 @@ from fluidx.tensor import LoDTensor, Scope
 from fluidx.transpiler import Distributed, DistributedMode, Facts, Slice
 from fluidx.transpiler.pserver import local_names
 
-from .inprocess import InProcessCluster
+from .inprocess import InProcessCluster, sleep
 
 __all__ = ["Cluster", "Feeds", "Local", "Part", "State", "Values", "feeds_of", "whole"]
 
@@ -237,7 +237,9 @@ class Cluster:
         if number == 0:
             self.states.append(self._state())
         main: Any = self._compiled(both["main"], number)
-        self.training.add(role)
+        if not self.in_step:
+            self.training.add(role)
+            sleep(1e-9)  # until the others are ready, too: who begins is a choice
         for step, parts in enumerate(self.feeds):
             last = step == len(self.feeds) - 1
             wanted = intermediates(both["main"]) if step == self.watch else []

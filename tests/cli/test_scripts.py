@@ -142,7 +142,7 @@ def test_scripts_that_cannot_be_read(script, text, message):
 
 
 def test_no_such_script():
-    with pytest.raises(ScriptError, match="cannot read nowhere.py"):
+    with pytest.raises(ScriptError, match=r"cannot read nowhere\.py"):
         capture("nowhere.py")
 
 
@@ -198,7 +198,12 @@ def test_transpile_writes_every_role(script, capsys):
     assert code == 0
     assert not os.path.exists("trained")
     roles = ["local", "trainer-0", "trainer-1", "pserver-0", "pserver-1", "pserver-2"]
-    names = {f"{r}-{w}.{e}" for r in roles for w in ("main", "startup") for e in ("txt", "dot")}
+    names = {
+        f"{r}-{w}.{e}"
+        for r in roles
+        for w in ("main", "startup")
+        for e in ("txt", "dot")
+    }
     assert {p.name for p in Path("o").iterdir()} == names | {
         "cluster.txt", "cluster.dot", "cluster.html",
     }  # fmt: skip
@@ -268,7 +273,14 @@ def test_help_tells_the_modes(command, capsys):
         main([command, "--help"])
     assert caught.value.code == 0
     said = capsys.readouterr().out
-    for mode in ("pserver", "half-async", "geo", "nccl2", "grad-allreduce", "local-sgd"):
+    for mode in (
+        "pserver",
+        "half-async",
+        "geo",
+        "nccl2",
+        "grad-allreduce",
+        "local-sgd",
+    ):
         assert f"  {mode} " in said
     assert "Exit code" in said
 

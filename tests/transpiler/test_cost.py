@@ -39,14 +39,14 @@ def made(kind="dense", mode="pserver", servers=2, trainers=2, **options):
 
 
 def test_numbers_are_those_of_the_wire_format():
-    assert traffic.HEAD == wire._HEAD.size
-    assert traffic.NAME == wire._NAME.size
-    assert traffic.RECORD == wire._RECORD.size
-    assert traffic.SIZE == wire._SIZE.size
-    assert traffic.WHERE == struct.calcsize("<?")
+    assert wire._HEAD.size == traffic.HEAD
+    assert wire._NAME.size == traffic.NAME
+    assert wire._RECORD.size == traffic.RECORD
+    assert wire._SIZE.size == traffic.SIZE
+    assert struct.calcsize("<?") == traffic.WHERE
     assert traffic.ALIGN == wire._ALIGN
-    assert traffic.INLINE == wire.DEFAULT_LIMITS.inline
-    assert traffic.FLUSH == config.RpcConfig().flush
+    assert wire.DEFAULT_LIMITS.inline == traffic.INLINE
+    assert config.RpcConfig().flush == traffic.FLUSH
 
 
 def value_of(name, value):

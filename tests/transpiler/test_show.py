@@ -1,4 +1,4 @@
-"""A distributed program as text, drawing and page; the page opened in a real browser."""
+"""A distributed program as text, drawing and page; the page in a real browser."""
 
 from __future__ import annotations
 
@@ -131,9 +131,10 @@ def test_nothing_in_the_data_ends_its_element():
     text = page(cluster, "<i>title</i>")
     assert "</script><b>" not in text
     assert "<i>title</i>" not in text
-    assert "</script><b>" in data_of(text)["roles"][0]["programs"]["main"][0]["ops"][0][
-        "line"
-    ]
+    assert (
+        "</script><b>"
+        in data_of(text)["roles"][0]["programs"]["main"][0]["ops"][0]["line"]
+    )
 
 
 def test_facts():
@@ -225,7 +226,9 @@ class TestBrowser:
         assert lines_of(dom) == ["send on", "send on"]
         peers = re.findall(r'<li class="op [a-z]+ peer"[^>]*data-ref="([^"]+)"', dom)
         assert peers == ["pserver-0|main|2|0", "pserver-1|main|1|0"]
-        panel = html.unescape(re.search(r'<aside id="details".*?</aside>', dom, re.S)[0])
+        panel = html.unescape(
+            re.search(r'<aside id="details".*?</aside>', dom, re.S)[0]
+        )
         assert "→ pserver-1 block 1 op 0 sum" in panel
         assert "36,000 bytes" in panel
         assert "fluid_cluster.py" in panel  # the user's line
@@ -268,7 +271,9 @@ class TestBrowser:
 
     def test_other_tabs(self, tmp_path):
         dom = opened(tmp_path, page(made(), "net"), hash_="#tab=servers")
-        servers = re.search(r'<div id="servers".*?</div></main>|<div id="servers".*', dom, re.S)[0]
+        servers = re.search(
+            r'<div id="servers".*?</div></main>|<div id="servers".*', dom, re.S
+        )[0]
         assert "42,000 bytes" in servers
         assert "fc_0.w_0.block1" in servers
         dom = opened(tmp_path, page(made(), "net"), hash_="#tab=diff")
@@ -278,7 +283,10 @@ class TestBrowser:
         assert "42 messages" in dom
 
     def test_themes(self, tmp_path):
-        for theme, colour in (("dark", "rgb(18, 21, 26)"), ("light", "rgb(246, 247, 249)")):
+        for theme, colour in (
+            ("dark", "rgb(18, 21, 26)"),
+            ("light", "rgb(246, 247, 249)"),
+        ):
             script = (
                 "document.body.dataset.back = "
                 "getComputedStyle(document.body).backgroundColor"

@@ -142,8 +142,10 @@ class GeoExchange:
             if var.table:
                 parts = [came[e, s] for e, s in zip(var.epmap, var.slices)]
                 self._put(var.name, np.concatenate(parts))
+            # what was received just now reaches the scope behind this op
             own = to_host(received.get(var.name))
-            self._old[var.name] = self._value(var.name).copy() if own is None else own
+            own = self._value(var.name) if own is None else own
+            self._old[var.name] = own.copy()
         self._steps, self._touched = 0, {}
 
     def _put(self, name: str, value: Any) -> None:

@@ -1,0 +1,1 @@
+"""A folder for PYTHONPATH: its ``paddle`` is fluidx (see `fluidx.compat.PATH`)."""

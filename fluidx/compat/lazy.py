@@ -1,0 +1,44 @@
+"""Attributes of ``fluid`` that are imported when a script asks for them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+from .names import absent
+
+__all__ = ["attribute"]
+
+#: where a name of ``fluid`` is defined
+_HOMES = {
+    "DataFeedDesc": ("data_feed_desc", "dataset", "reader"),
+    "DataFeeder": ("data_feeder", "reader"),
+    "DatasetFactory": ("dataset",),
+    "InMemoryDataset": ("dataset",),
+    "QueueDataset": ("dataset",),
+}
+
+
+def attribute(name: str) -> Any:
+    """``__getattr__`` of `fluidx`: a submodule, or a name of one.
+
+    AttributeError names what is missing, near misses, and why if that is known.
+    """
+    if name.startswith("__"):
+        raise AttributeError(f"module 'fluidx' has no attribute {name!r}")
+    if _exists(name):
+        return importlib.import_module(f"fluidx.{name}")
+    for home in _HOMES.get(name, ()):
+        if _exists(home):
+            found = getattr(importlib.import_module(f"fluidx.{home}"), name, None)
+            if found is not None:
+                return found
+    raise AttributeError(f"fluidx (paddle.fluid) has no {name!r}{absent(name)}")
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(f"fluidx.{module}") is not None
+    except ModuleNotFoundError:
+        return False
