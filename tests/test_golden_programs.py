@@ -34,6 +34,7 @@ NAMES = (
     "slice_shapes",
     "emb_dense",
     "emb_sparse",
+    "emb_dist_one",
     "emb_dist_v2",
     "emb_v2",
     "ctr_dnn",

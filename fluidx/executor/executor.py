@@ -19,6 +19,7 @@ from .cuda import array_module, to_host
 from .feed import prepare, split_lod
 from .fetched import as_fetched
 from .plan import Plan
+from .reads import Reads
 from .steps import Notes, notes_of
 
 __all__ = ["Executor"]
@@ -53,6 +54,7 @@ class Executor:
         self._pruned = weakref.WeakKeyDictionary()
         self._noted: weakref.WeakKeyDictionary[Program, tuple[int, dict[int, Notes]]]
         self._noted = weakref.WeakKeyDictionary()
+        self._reads = Reads()
         self._rpc: Any = None
         self._closed = False
 
@@ -91,6 +93,7 @@ class Executor:
         if use_prune and fetches:
             program = self._prune(program, tuple(feed), fetches)
             feed = {k: v for k, v in feed.items() if k in program.global_block().vars}
+        feed = self._reads.fed(program, feed)
         if not feed and not fetches:
             feed, fetches = {}, ()
         lods = split_lod(feed)

@@ -15,6 +15,7 @@ from fluidx.ir.errors import EnforceNotMet, RunError, describe
 from fluidx.tensor import Scope, ScopeVar
 from fluidx.tensor.scope import RunScope
 
+from . import reads
 from .analysis import BlockFacts, Step, analyse
 from .codegen import Writer
 from .collectives import gather_reductions
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
+#: what an executor takes as a program's signature, and does not run
+_SIGNATURE = frozenset(["feed", "fetch", *reads.OPS])
 _numbers = count()
 Runner = Callable[..., tuple[Any, ...]]
 
@@ -50,7 +53,7 @@ class Plan:
     ) -> None:
         block = program.blocks[index]
         self.block = block
-        ops = [op for op in block.ops if op.type not in ("feed", "fetch")]
+        ops = [op for op in block.ops if op.type not in _SIGNATURE]
         if xp is np:
             ops = gather_reductions(ops)
         if notes is not None:

@@ -5,8 +5,30 @@ and `pickled` know the bytes. Nothing here runs what a file says: programs are d
 and pickles are read by a machine that knows numpy arrays and containers only
 (`unpickle`). What is wrong with a file is a `ModelFileError`.
 
-Mirrors ``fluid.io``, without its readers.
+Mirrors ``fluid.io``; readers and loaders come from `fluidx.reader` and
+`fluidx.dataloader`.
 """
+
+from fluidx.dataloader import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    PyReader,
+    default_collate_fn,
+)
+from fluidx.reader import (
+    ComposeNotAligned,
+    batch,
+    buffered,
+    cache,
+    chain,
+    compose,
+    firstn,
+    map_readers,
+    multiprocess_reader,
+    shuffle,
+    xmap_readers,
+)
 
 from .errors import MissingFileError, ModelFileError
 from .inference import (
@@ -35,9 +57,21 @@ from .vars import (
 )
 
 __all__ = [
+    "BatchSampler",
+    "ComposeNotAligned",
+    "DataLoader",
+    "Dataset",
     "MissingFileError",
     "ModelFileError",
+    "PyReader",
     "append_fetch_ops",
+    "batch",
+    "buffered",
+    "cache",
+    "chain",
+    "compose",
+    "default_collate_fn",
+    "firstn",
     "get_parameter_value",
     "get_parameter_value_by_name",
     "get_program_parameter",
@@ -51,6 +85,8 @@ __all__ = [
     "load_persistables",
     "load_program_state",
     "load_vars",
+    "map_readers",
+    "multiprocess_reader",
     "prepend_feed_ops",
     "save",
     "save_inference_model",
@@ -58,4 +94,6 @@ __all__ = [
     "save_persistables",
     "save_vars",
     "set_program_state",
+    "shuffle",
+    "xmap_readers",
 ]

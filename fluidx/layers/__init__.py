@@ -34,6 +34,7 @@ from . import (
     picking_nd,
     random,
     ranking,
+    reader,
     rearrange,
     reduce,
     resize,
@@ -74,6 +75,7 @@ from .picking import *  # noqa: F403
 from .picking_nd import *  # noqa: F403
 from .random import *  # noqa: F403
 from .ranking import *  # noqa: F403
+from .reader import *  # noqa: F403
 from .rearrange import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
@@ -118,6 +120,7 @@ for _module in (
     picking_nd,
     random,
     ranking,
+    reader,
     rearrange,
     reduce,
     resize,

@@ -302,13 +302,42 @@ class Optimizer:
     def apply_gradients(self, params_grads: Pairs) -> list[Operator]:
         """Append clipping, weight decay and updates; returns the update ops."""
         pairs = sorted(params_grads, key=lambda pair: str(pair[0].name))
+        made, pairs = self._update_distributed_tables(pairs)
         if self._grad_clip is not None:
             clip.warn_if_ineffective(default_main_program())
             pairs = self._grad_clip(pairs)
         else:
             pairs = clip.append_gradient_clip_ops(pairs)
         pairs = append_regularization_ops(pairs, self.regularization)
-        return self._create_optimization_pass(pairs)
+        return made + self._create_optimization_pass(pairs)
+
+    def _update_distributed_tables(self, pairs: Pairs) -> tuple[list[Operator], Pairs]:
+        """Plain SGD, first, for tables of ``layers.embedding(is_distributed=True)``.
+
+        Whatever the optimizer, and without clipping or weight decay: so the reference
+        does (``distribute_lookup_table``), for one table; here for any number.
+        """
+        program = default_main_program()
+        tables = {
+            op.input("W")[0]
+            for op in program.global_block().ops
+            if op.type == "lookup_table" and op.attr("is_distributed")
+        }
+        ours = [(p, g) for p, g in pairs if p.name in tables and g is not None]
+        if not ours:
+            return [], pairs
+        self._create_global_learning_rate()
+        made = []
+        for param, grad in ours:
+            with program._optimized_guard((param, grad)), name_scope("optimizer"):
+                slots = {
+                    "Param": param,
+                    "Grad": grad,
+                    "LearningRate": self._create_param_lr((param, grad)),
+                }
+                block = program.current_block()
+                made.append(block.append_op("sgd", slots, {"ParamOut": param}))
+        return made, [(p, g) for p, g in pairs if p.name not in tables]
 
     def apply_optimize(
         self, loss: Variable, startup_program: Program | None, params_grads: Pairs

@@ -22,7 +22,7 @@ __all__ = [
 Reader = Callable[[], Iterable[Any]]
 
 
-class ComposeNotAligned(ValueError):  # noqa: N818  the reference's name
+class ComposeNotAligned(ValueError):
     """The readers that `compose` joins have different lengths."""
 
 

@@ -17,7 +17,7 @@ __all__ = ["Ahead", "Closed", "buffered", "xmap_readers"]
 JOIN_S = 5.0
 
 
-class Closed(Exception):  # noqa: N818  it tells, and is no error
+class Closed(Exception):
     """The channel has ended: nobody takes, or nothing more comes."""
 
 

@@ -78,7 +78,7 @@ class Background:
             queue = self._queues.setdefault(tuple(names), Queue(names, attrs))
             self._until(
                 lambda: len(queue.waiting) < self.settings.send_queue_size,
-                f"room in the send queue of {', '.join(names)}, in which "
+                lambda: f"room in the send queue of {', '.join(names)}, in which "
                 f"{len(queue.waiting)} gradients for pserver "
                 f"{', '.join(dict.fromkeys(attrs['epmap']))} wait",
             )
@@ -121,12 +121,12 @@ class Background:
         number = "" if self._client is None else f" {self._client.trainer}"
         return f"trainer{number} waited {self.config.deadline:g} s for {what}"
 
-    def _until(self, ready: Callable[[], bool], what: str) -> None:
+    def _until(self, ready: Callable[[], bool], what: Callable[[], str]) -> None:
         bound = self._network.now() + self.config.deadline
         while not ready():
             left = bound - self._network.now()
             if left <= 0:
-                raise WaitTimeout(self._waited(what))
+                raise WaitTimeout(self._waited(what()))
             self._lock.wait(left)
             self._check()
 

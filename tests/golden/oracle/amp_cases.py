@@ -241,7 +241,7 @@ def custom_black(fluid):
     x = fluid.data("x", [None, 4])
     a = layers.matmul(layers.fc(x, 4), layers.fc(x, 4), transpose_y=True)
     b = layers.relu(a)
-    c = layers.fc(b, 3, num_flatten_dims=1) if False else layers.tanh(b)
+    c = layers.tanh(b)
     lists = {"custom_black_list": ["matmul", "elementwise_add"]}
     _static(fluid, layers.mean(c), lists=lists)
 
@@ -280,12 +280,32 @@ def in_place(fluid):
 @case
 def casts_of_the_user(fluid):
     layers = fluid.layers
-    x = fluid.data("x", [None, 4], "float64")
+    x = fluid.data("x", [None, 4], "int64")
     a = layers.fc(layers.cast(x, "float32"), 4, bias_attr=False)
-    b = layers.cast(a, "float64")
-    c = layers.cast(layers.cast(b, "float32"), "float32")
-    d = layers.fc(c, 2)
-    _static(fluid, layers.mean(layers.cast(d, "float32")))
+    b = layers.cast(layers.cast(a, "float32"), "float16")
+    c = layers.fc(layers.cast(b, "float32"), 2)
+    best = layers.cast(layers.argmax(c, axis=1), "float32")
+    d = layers.mean(layers.cast(c, "float32"))
+    _static(fluid, d + layers.reduce_mean(best))
+
+
+@case
+def half_data(fluid):
+    layers = fluid.layers
+    x = fluid.data("x", [None, 4], "float16")
+    a = layers.cast(layers.scale(x, 2.0), "float32")
+    b = layers.fc(a, 4, bias_attr=False)
+    c = layers.exp(layers.scale(x, 3.0))
+    _static(fluid, layers.mean(layers.elementwise_mul(b, c)))
+
+
+@case
+def noise_like_a_half(fluid):
+    layers = fluid.layers
+    x = fluid.data("x", [None, 4])
+    a = layers.fc(x, 4, bias_attr=False)
+    noise = layers.uniform_random_batch_size_like(a, [-1, 4])
+    _static(fluid, layers.mean(layers.elementwise_add(a, noise)))
 
 
 @case
@@ -300,16 +320,6 @@ def constants(fluid):
 
 
 @case
-def branches(fluid):
-    layers = fluid.layers
-    x = fluid.data("x", [2, 4])
-    a = layers.fc(x, 4, bias_attr=False)
-    small = layers.less_than(layers.reduce_sum(x), layers.zeros([1], "float32"))
-    b = layers.cond(small, lambda: layers.fc(a, 4), lambda: layers.relu(a))
-    _static(fluid, layers.mean(b))
-
-
-@case
 def stacks_and_slices(fluid):
     layers = fluid.layers
     x = fluid.data("x", [3, 4])
@@ -317,7 +327,7 @@ def stacks_and_slices(fluid):
     b = layers.stack([a, x], axis=0)
     c, d = layers.unstack(b, axis=0)
     e = layers.slice(c, [0], [0], [2])
-    f = layers.gather(d, layers.assign(__import__("numpy").array([0, 2], "int32")))
+    f = layers.gather(d, layers.fill_constant([2], "int32", 1))
     _static(fluid, layers.mean(layers.elementwise_add(e, f)))
 
 
