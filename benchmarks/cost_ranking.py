@@ -3,9 +3,10 @@
     python -m benchmarks.cost_ranking [mlp|big|ctr ...]
 
 Two trainers on this machine, 1, 2 and 3 servers. What `Network` states is measured
-first and apart: a step in one process, what a step of a tiny net costs beyond computing,
-copying memory, processors that are free. Then `cost` predicts a step for each number of servers, and real processes are
-timed. Numbers of servers whose times are within 10 % of each other count as equal.
+first and apart: a step in one process, what a step of a tiny net costs beyond
+computing, copying memory, processors that are free. Then `cost` predicts a step for
+each number of servers, and real processes are timed. Numbers of servers whose times are
+within 10 % of each other count as equal.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import fluidx as fluid
 
@@ -38,6 +37,8 @@ def network():
 
 def digits():
     """((images, labels) to train on, the same to test on): every fifth is a test."""
+    from sklearn.datasets import load_digits  # servers do without
+
     images, labels = load_digits(return_X_y=True)
     images = (images / 16.0).astype("float32")
     labels = labels.astype("int64").reshape(-1, 1)

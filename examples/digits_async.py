@@ -11,8 +11,9 @@ Every role runs this file; the environment says which one it is (see digits.py).
 import argparse
 import os
 
-import fluidx as fluid
 from digits import batches, digits, network
+
+import fluidx as fluid
 from fluidx.transpiler import DistributedMode, GeoSgdTranspiler
 
 MODES = {  # options of DistributeTranspilerConfig
@@ -77,7 +78,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mode", choices=MODES, default="async")
     parser.add_argument("--communicator", action="store_true")
-    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=10)
     options = parser.parse_args()
 
     rank = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
@@ -88,7 +89,7 @@ def main():
     loss, accuracy = network()
     test_program = fluid.default_main_program().clone(for_test=True)
     # two trainers' gradients are applied one after the other, not averaged
-    step = 0.1 if options.mode in ("sync", "completely-not-async", "geo") else 0.05
+    step = 0.3 if options.mode in ("sync", "completely-not-async", "geo") else 0.15
     fluid.optimizer.SGD(step).minimize(loss)
 
     transpiler = transpiled(options.mode, rank, servers, ranks)

@@ -99,7 +99,7 @@ class Communicator:
 def _geo(program: Program, kwargs: dict[str, Any]) -> beside.GeoExchange:
     plan = program._parameters_on_pservers
     planned = plan is not None and plan.setting.geo
-    variables = kwargs.get("push_vars")
+    variables: Any = kwargs.get("push_vars")
     if variables is None and not planned:
         raise ValueError(
             "Communicator: mode GEO needs a program of GeoSgdTranspiler, or kwargs "

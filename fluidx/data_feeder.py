@@ -129,8 +129,16 @@ class _Field:
         try:
             array = np.array(values, self._dtype)
         except (ValueError, TypeError) as error:
-            raise self._unfit(values, error) from error
+            array = self._one_by_one(values, error)
         return LoDTensor(self._shaped(array))
+
+    def _one_by_one(self, values: list[Any], error: Exception) -> Any:
+        """Where the samples differ in rank: each with the shape of the variable."""
+        rest = self._shape[1:]
+        try:
+            return np.stack([np.array(v, self._dtype).reshape(rest) for v in values])
+        except (ValueError, TypeError):
+            raise self._unfit(values, error) from error
 
     def _shaped(self, array: Any) -> Any:
         """With the shape of the variable, where all but the batch size are known."""

@@ -43,7 +43,8 @@ kldiv_loss = op(
 
 def _divisor(x: Any, reduction: str) -> int:
     """What the sum is divided by."""
-    return {"mean": x.size, "batchmean": len(x)}.get(reduction, 1)
+    by: dict[str, int] = {"mean": x.size, "batchmean": len(x)}
+    return by.get(reduction, 1)
 
 
 @kldiv_loss.kernel

@@ -1,24 +1,28 @@
 """Convolutions of volumes: conv3d, conv3d_transpose.
 
 Filters are (filters, channels / groups, kd, kh, kw), those of conv3d_transpose
-(channels, filters / groups, kd, kh, kw), in both data formats. The taps in depth are
-laid side by side as channels of planes; the rest is a convolution of images
-(`conv_gemm`) with one image per output plane.
+(channels, filters / groups, kd, kh, kw), in both data formats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from . import conv_gemm
 from .conv import raise_error
+from .conv_planes import (
+    Volume,
+    channels_first,
+    convolve,
+    filter_grad,
+    new_volume,
+    spread,
+)
 from .grad import grad_op
 from .infer import InferContext
 from .registry import op
 from .schema import Attr, AttrType, In, Out
-from .scratch import scratch
-from .window import Axis, Fail, channels_last, explicit_pads, plan_axis
+from .window import Fail, channels_last, explicit_pads, plan_axis
 
 __all__ = ["conv3d", "conv3d_transpose"]
 
@@ -49,20 +53,6 @@ def _window(data_format: str) -> tuple[Attr, ...]:
         Attr("groups", int, 1),
         Attr("data_format", str, data_format),
     )
-
-
-class Volume(NamedTuple):
-    """A resolved convolution: groups, and the three axes of its window."""
-
-    groups: int
-    z: Axis
-    y: Axis
-    x: Axis
-
-    @property
-    def planes(self) -> conv_gemm.Geometry:
-        """The convolution of each plane."""
-        return conv_gemm.Geometry(self.groups, self.y, self.x)
 
 
 def _geometry(
@@ -193,85 +183,6 @@ def _infer_transpose(op: InferContext) -> None:
     _set_output(op, last, (n, filters, g.z.size, g.y.size, g.x.size))
 
 
-# --- array code ---------------------------------------------------------------
-
-
-def _first(x: Any, last: bool) -> Any:
-    """A volume array as a (n, channels, depth, height, width) view."""
-    return x.transpose(0, 4, 1, 2, 3) if last else x
-
-
-def _new(xp: Any, shape: tuple[int, ...], dtype: Any, last: bool) -> tuple[Any, Any]:
-    """A fresh array in its data format, and a view of it with channels first."""
-    n, c, *size = shape
-    made = xp.empty((n, *size, c) if last else shape, dtype)
-    return made, _first(made, last)
-
-
-def _matrix(weight: Any) -> Any:
-    """The filter of the planes: (filters, kd * channels, kh, kw)."""
-    f, c, kd, kh, kw = weight.shape
-    return weight.transpose(0, 2, 1, 3, 4).reshape(f, kd * c, kh, kw)
-
-
-def _split(x: Any, g: Volume) -> Any:
-    """(n, depth, groups, channels of a group, height, width) view."""
-    n, c, *size = x.shape
-    return x.reshape(n, g.groups, c // g.groups, *size).transpose(0, 3, 1, 2, 4, 5)
-
-
-def _planes(xp: Any, x: Any, g: Volume) -> Any:
-    """One image per output plane: (n * planes, groups * kd * channels, h, w)."""
-    source = _split(x, g)
-    n, _, groups, channels, h, w = source.shape
-    shape = (n, g.z.out, groups, g.z.kernel, channels, h, w)
-    planes = scratch(xp, "planes", shape, x.dtype)
-    for tap in range(g.z.kernel):
-        windows, there = g.z.inside(tap)
-        planes[:, : windows.start, :, tap] = 0
-        planes[:, windows.stop :, :, tap] = 0
-        planes[:, windows, :, tap] = source[:, there]
-    return planes.reshape(n * g.z.out, groups * g.z.kernel * channels, h, w)
-
-
-def _images(xp: Any, d: Any) -> Any:
-    """(n, filters, depth, h, w) as images (n * depth, filters, h, w)."""
-    n, f, depth, h, w = d.shape
-    images = scratch(xp, "volume", (n, depth, f, h, w), d.dtype)
-    images[...] = d.transpose(0, 2, 1, 3, 4)
-    return images.reshape(n * depth, f, h, w)
-
-
-def _convolve(xp: Any, x: Any, weight: Any, g: Volume, out: Any) -> None:
-    n, f, depth, h, w = out.shape
-    flat = scratch(xp, "volume", (n * depth, f, h, w), out.dtype)
-    conv_gemm.forward(xp, _planes(xp, x, g), _matrix(weight), g.planes, flat)
-    out[...] = flat.reshape(n, depth, f, h, w).transpose(0, 2, 1, 3, 4)
-
-
-def _spread(xp: Any, d: Any, weight: Any, g: Volume, out: Any) -> None:
-    """The gradient of a convolution's input, into `out`."""
-    n, c, _, h, w = out.shape
-    per_group = c // g.groups
-    shape = (n, g.z.out, g.groups, g.z.kernel, per_group, h, w)
-    planes = scratch(xp, "planes", shape, out.dtype)
-    flat = planes.reshape(n * g.z.out, g.z.kernel * c, h, w)
-    conv_gemm.grad_input(xp, _images(xp, d), _matrix(weight), g.planes, flat)
-    out[...] = 0
-    into = _split(out, g)
-    for tap in range(g.z.kernel):
-        windows, there = g.z.inside(tap)
-        into[:, there] += planes[:, windows, :, tap]
-
-
-def _filter_grad(xp: Any, x: Any, d: Any, weight: Any, g: Volume) -> Any:
-    f, c, kd, kh, kw = weight.shape
-    d_matrix = conv_gemm.grad_filter(xp, _planes(xp, x, g), _images(xp, d), g.planes)
-    return xp.ascontiguousarray(
-        d_matrix.reshape(f, kd, c, kh, kw).transpose(0, 2, 1, 3, 4)
-    )
-
-
 conv3d = op(
     "conv3d",
     ins=[In("Input"), In("Filter"), In("ResidualData", dispensable=True, no_grad=True)],
@@ -297,7 +208,7 @@ def _(
     data_format: str,
 ) -> Any:
     last = data_format == "NDHWC"
-    x = _first(x, last)
+    x = channels_first(x, last)
     g = _geometry(
         x.shape[2:],
         weight.shape[2:],
@@ -308,8 +219,8 @@ def _(
         groups,
     )
     shape = (len(x), len(weight), g.z.out, g.y.out, g.x.out)
-    made, out = _new(xp, shape, x.dtype, last)
-    _convolve(xp, x, weight, g, out)
+    made, out = new_volume(xp, shape, x.dtype, last)
+    convolve(xp, x, weight, g, out)
     return made
 
 
@@ -330,7 +241,7 @@ def _(
     data_format: str,
 ) -> Any:
     last = data_format == "NDHWC"
-    x, d_out = _first(x, last), _first(d_out, last)
+    x, d_out = channels_first(x, last), channels_first(d_out, last)
     g = _geometry(
         x.shape[2:],
         weight.shape[2:],
@@ -342,10 +253,10 @@ def _(
     )
     dx = dw = None
     if wants[0]:
-        dx, into = _new(xp, x.shape, x.dtype, last)
-        _spread(xp, d_out, weight, g, into)
+        dx, into = new_volume(xp, x.shape, x.dtype, last)
+        spread(xp, d_out, weight, g, into)
     if wants[1]:
-        dw = _filter_grad(xp, x, d_out, weight, g)
+        dw = filter_grad(xp, x, d_out, weight, g)
     return dx, dw
 
 
@@ -374,7 +285,7 @@ def _(
     output_size: Sequence[int],
 ) -> Any:
     last = data_format == "NHWC"
-    x = _first(x, last)
+    x = channels_first(x, last)
     g = _transposed_geometry(
         x.shape[2:],
         weight.shape[2:],
@@ -386,8 +297,8 @@ def _(
         output_size,
     )
     shape = (len(x), weight.shape[1] * groups, g.z.size, g.y.size, g.x.size)
-    made, out = _new(xp, shape, x.dtype, last)
-    _spread(xp, x, weight, g, out)
+    made, out = new_volume(xp, shape, x.dtype, last)
+    spread(xp, x, weight, g, out)
     return made
 
 
@@ -408,7 +319,7 @@ def _(
     output_size: Sequence[int],
 ) -> Any:
     last = data_format == "NHWC"
-    x, d_out = _first(x, last), _first(d_out, last)
+    x, d_out = channels_first(x, last), channels_first(d_out, last)
     g = _transposed_geometry(
         x.shape[2:],
         weight.shape[2:],
@@ -421,8 +332,8 @@ def _(
     )
     dx = dw = None
     if wants[0]:
-        dx, into = _new(xp, x.shape, x.dtype, last)
-        _convolve(xp, d_out, weight, g, into)
+        dx, into = new_volume(xp, x.shape, x.dtype, last)
+        convolve(xp, d_out, weight, g, into)
     if wants[1]:
-        dw = _filter_grad(xp, d_out, x, weight, g)
+        dw = filter_grad(xp, d_out, x, weight, g)
     return dx, dw

@@ -18,8 +18,10 @@ from .scratch import scratch
 
 __all__ = ["forward", "grad_filter", "grad_input"]
 
-# Bytes of one image's products at a time, where the sums run over whole images.
-HOST_BLOCK = 256 << 10
+# Bytes of products at a time, where the sums run over whole images. Measured for
+# 16x32x56x56 and 3x3, one thread of a busy machine: forward 30 ms on all images at
+# once, 11 to 15 ms in blocks; 8x64x28x28: 12 and 4 to 6 ms.
+HOST_BLOCK = 512 << 10
 
 
 def _taps(g: Geometry) -> Any:

@@ -89,7 +89,7 @@ def _infer_focus(op: InferContext) -> None:
     size = x.shape[axis]
     for i in indexes:
         op.check(
-            0 <= i and (i < size or size < 0), f"index {i} is outside of axis {axis}"
+            i >= 0 and (i < size or size < 0), f"index {i} is outside of axis {axis}"
         )
     op.set("Out", like=x)
 

@@ -13,7 +13,7 @@ from .dtypes import VarType
 from .grad import grad_op
 from .infer import InferContext, InferRule
 from .pool import check_counts, check_windows
-from .pool_windows import Geometry, geometry, lowest, taps
+from .pool_windows import Geometry, at, geometry, lowest, taps
 from .registry import OpDef, op
 from .schema import Attr, AttrType, In, Out
 
@@ -63,15 +63,14 @@ def _uneven(xp: Any, x: Any, g: Geometry) -> tuple[Any, Any]:
     """Axis by axis, last first: the maximum of each stretch and its position."""
     out, place = x, None
     for axis in range(x.ndim - 1, 1, -1):
-        lead = (slice(None),) * axis
         values, places = [], []
         for start, stop in g.bounds[axis - 2]:  # type: ignore[index]
-            part = out[(*lead, slice(start, stop))]
+            part = out[at(axis, slice(start, stop))]
             best = xp.expand_dims(part.argmax(axis), axis)
             values.append(xp.take_along_axis(part, best, axis))
             here = (best + start) * math.prod(x.shape[axis + 1 :])
             if place is not None:
-                inner = place[(*lead, slice(start, stop))]
+                inner = place[at(axis, slice(start, stop))]
                 here += xp.take_along_axis(inner, best, axis)
             places.append(here)
         out = xp.concatenate(values, axis)

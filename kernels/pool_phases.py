@@ -36,14 +36,18 @@ def _plan(y: Axis, x: Axis) -> _Plan:
     return _Plan(y, x, y.out + down, x.out + right)
 
 
-def _spans(p: _Plan) -> list[tuple[int, int, tuple[slice, slice], tuple[slice, slice]]]:
-    """(phase row, phase column, where in the plane, where in the image)."""
+Place = tuple[slice, slice, slice]
+
+
+def _spans(p: _Plan) -> list[tuple[int, int, Place, Place]]:
+    """(phase row, phase column, where in the planes, where in the images)."""
+    every = slice(None)
     found = []
     for a in range(p.y.stride):
         down, at_y = inside(a - p.y.before, p.y.stride, p.height, p.y.size)
         for b in range(p.x.stride):
             right, at_x = inside(b - p.x.before, p.x.stride, p.width, p.x.size)
-            found.append((a, b, (down, right), (at_y, at_x)))
+            found.append((a, b, (every, down, right), (every, at_y, at_x)))
     return found
 
 
@@ -66,7 +70,7 @@ def _block(xp: Any, x: Any, out: Any, d_out: Any, p: _Plan, dx: Any) -> None:
     grads[...] = 0
     spans = _spans(p)
     for a, b, here, there in spans:
-        planes[a, b][(slice(None), *here)] = x[(slice(None), *there)]
+        planes[a, b][here] = x[there]
     used = (p.y.out - 1) * p.width + p.x.out
     best = _wide(xp, "best", out, p.width, used)
     given = _wide(xp, "given", d_out, p.width, used)
@@ -87,7 +91,7 @@ def _block(xp: Any, x: Any, out: Any, d_out: Any, p: _Plan, dx: Any) -> None:
             target = into[phase][:, shift : shift + used]
             target += part
     for a, b, here, there in spans:
-        dx[(slice(None), *there)] = grads[a, b][(slice(None), *here)]
+        dx[there] = grads[a, b][here]
 
 
 def max_grad(xp: Any, x: Any, out: Any, d_out: Any, y: Axis, columns: Axis) -> Any:

@@ -17,7 +17,16 @@ from . import pool_phases
 from .scratch import scratch
 from .window import Axis, Fail, explicit_pads, plan_axis
 
-__all__ = ["Geometry", "avg_grad", "geometry", "lowest", "max_grad", "pool", "taps"]
+__all__ = [
+    "Geometry",
+    "at",
+    "avg_grad",
+    "geometry",
+    "lowest",
+    "max_grad",
+    "pool",
+    "taps",
+]
 
 Bounds = list[tuple[int, int]]
 # up to so many elements, the fewest calls win
@@ -130,11 +139,15 @@ def _counts(xp: Any, g: Geometry, exclusive: bool, dtype: Any) -> Any:
     return total
 
 
+def at(axis: int, index: slice) -> tuple[slice, ...]:
+    """The index tuple that says something of one axis only."""
+    return (*(slice(None),) * axis, index)
+
+
 def _slide(
     xp: Any, combine: Callable[..., Any], start: float, x: Any, a: Axis, axis: int
 ) -> Any:
     """Combine what the taps of one axis read, over all windows."""
-    lead = (slice(None),) * axis
     spans = [a.inside(tap) for tap in range(a.kernel)]
     whole = [
         there
@@ -143,8 +156,8 @@ def _slide(
     ]
     if len(whole) == len(spans):  # no padding: no array to initialise
         if len(spans) == 1:
-            return x[(*lead, whole[0])]
-        out = combine(x[(*lead, whole[0])], x[(*lead, whole[1])])
+            return x[at(axis, whole[0])]
+        out = combine(x[at(axis, whole[0])], x[at(axis, whole[1])])
         rest = [(slice(None), there) for there in whole[2:]]
     else:
         shape = list(x.shape)
@@ -152,17 +165,16 @@ def _slide(
         out = xp.full(shape, start, x.dtype)
         rest = spans
     for windows, there in rest:
-        part = out[(*lead, windows)]
-        combine(part, x[(*lead, there)], out=part)
+        part = out[at(axis, windows)]
+        combine(part, x[at(axis, there)], out=part)
     return out
 
 
 def _uneven(xp: Any, x: Any, bounds: Sequence[Bounds], kind: str) -> Any:
     """Windows of unequal size: one reduction for each row of windows."""
     for axis, ends in enumerate(bounds, 2):
-        lead = (slice(None),) * axis
         parts = [
-            getattr(x[(*lead, slice(*where))], kind)(axis, keepdims=True)
+            getattr(x[at(axis, slice(*where))], kind)(axis, keepdims=True)
             for where in ends
         ]
         x = xp.concatenate(parts, axis)

@@ -48,11 +48,12 @@ prelu = op(
 
 def _laid(x: Any, alpha: Any, mode: str) -> tuple[int, ...]:
     """The shape that the slopes take beside x."""
+    shape: tuple[int, ...] = x.shape
     if mode == "all":
-        return (1,) * x.ndim
+        return (1,) * len(shape)
     if mode == "channel":
-        return (1, x.shape[1], *(1,) * (x.ndim - 2))
-    return (1, *x.shape[1:])
+        return (1, shape[1], *(1,) * (len(shape) - 2))
+    return (1, *shape[1:])
 
 
 @prelu.kernel

@@ -172,8 +172,7 @@ def _infer_center(op: InferContext) -> None:
     op.check(len(x.shape) == 2, f"X needs shape (n, width), got {x.shape}")
     op.check(
         len(centers.shape) == 2
-        and -1 in (x.shape[1], centers.shape[1])
-        or centers.shape[1:] == x.shape[1:],
+        and (centers.shape[1] == x.shape[1] or -1 in (x.shape[1], centers.shape[1])),
         f"Centers {centers.shape} are not as wide as X {x.shape}",
     )
     op.set("CentersOut", centers.shape, centers.dtype)

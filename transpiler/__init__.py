@@ -6,6 +6,9 @@ and options alone, feeds the passes of all roles. `DistributeTranspiler` and its
 are facades with the reference's signatures; only they write into the user's programs.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from . import collective, distribute_transpiler, geo_sgd_transpiler, ps_dispatcher
 from .config import (
     DistributedMode,
@@ -57,3 +60,13 @@ __all__ = [
     "scaling",
     "verify",
 ]
+
+# Names that belong here but need to run programs: `fluidx.distributed`, which can,
+# puts in what gives them.
+_LATER: dict[str, Callable[[], Any]] = {}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return _LATER[name]()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

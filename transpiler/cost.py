@@ -22,7 +22,7 @@ from fluidx.kernels import to_numpy
 from .config import DistributedMode, TranspileError
 from .facts import BACKWARD, role_of, role_pairs
 from .simulate import Network, Simulated, simulate
-from .traffic import Message, Traffic, Workload, traffic
+from .traffic import Traffic, Workload, traffic
 from .verify_model import Role, read_roles
 
 __all__ = ["Cost", "Network", "RoleCost", "Scaling", "Workload", "cost", "scaling"]
@@ -146,24 +146,18 @@ def _read(programs: Programs, work: Workload, every: int) -> _Set:
 
 
 def _geo(programs: Programs, work: Workload) -> list[Traffic]:
-    """The exchange of differences: as large each way as what the startup receives."""
+    """The exchange of differences: for each value that the startup program receives,
+    its difference goes and its value comes."""
     found = []
     for one in traffic(programs, work, "startup"):
         rounds = []
         for round_ in one.rounds:
-            rounds.append(
-                tuple(
-                    Message(
-                        m.trainer,
-                        m.server,
-                        m.kind,
-                        m.answer or (),
-                        m.names,
-                        answer=m.answer,
-                    )
-                    for m in round_
-                )
-            )
+            messages = []
+            for m in round_:
+                asked = m.answer or ()
+                gone = tuple(replace(v, name=f"{v.name}.delta") for v in asked)
+                messages.append(replace(m, values=gone))
+            rounds.append(tuple(messages))
         found.append(Traffic(one.trainer, tuple(rounds)))
     return found
 
@@ -204,6 +198,10 @@ def cost(
     notes = []
     if found.mode == DistributedMode.GEO:
         notes.append(f"geo-SGD exchanges whole parameters every {push_every} steps")
+        if any(
+            r.listen and r.listen.attr("sparse_grad_to_param") for r in found.servers
+        ):
+            notes.append("rows of sparse tables, which travel apart, are not counted")
     mean = sum(held) / len(found.servers)
     return Cost(
         tuple(by_role),

@@ -225,7 +225,7 @@ def _diff(old: Program, new: Program) -> Iterator[list[str]]:
     before, after = list(old.all_ops()), list(new.all_ops())
     ours, theirs = [op_line(o) for o in before], [op_line(o) for o in after]
     keys = [[_NUMBER.sub("", line) for line in lines] for lines in (ours, theirs)]
-    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         changed = [o.type for o in before[a:b]] == [o.type for o in after[c:d]]
         if tag == "equal" or changed:

@@ -76,6 +76,7 @@ def _run_file(path: Path) -> int:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except Exception as error:
         trace = error.__traceback__
-        sys.excepthook(type(error), error, trace and trace.tb_next)
+        error.__traceback__ = trace and trace.tb_next  # without our own line
+        sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
+import importlib
 import os
 import sys
 import traceback
@@ -205,7 +205,11 @@ def capture(script: str, arguments: Sequence[str] = (), workers: int = 2) -> Cap
     module.__file__ = str(path)
     ran: list[Program] = []
     stop, where = None, f"its end, {path.name}"
-    with _as_main(module, path, arguments, workers), _guarded(ran):
+    with (
+        _paddle_names(source),
+        _as_main(module, path, arguments, workers),
+        _guarded(ran),
+    ):
         try:
             exec(code, module.__dict__)
         except _Stop as found:
@@ -245,7 +249,6 @@ def _as_main(
         "PADDLE_CURRENT_ENDPOINT": endpoints[0],
         "PADDLE_PSERVERS_IP_PORT_LIST": "127.0.0.1:6174",
     }
-    _paddle_names()
     with (
         mock.patch.dict(os.environ, environment),
         mock.patch.dict(sys.modules, {"__main__": module}),
@@ -255,14 +258,18 @@ def _as_main(
         yield
 
 
-def _paddle_names() -> None:
-    """``import paddle.fluid`` finds fluidx where `fluidx.compat` exists."""
-    if importlib.util.find_spec("fluidx.compat") is None:
+@contextlib.contextmanager
+def _paddle_names(source: bytes) -> Iterator[None]:
+    """``import paddle.fluid`` finds fluidx, for a script that speaks of paddle."""
+    compat: Any = importlib.import_module("fluidx.compat")
+    if b"paddle" not in source or compat.installed():
+        yield
         return
-    compat = importlib.import_module("fluidx.compat")
-    install = getattr(compat, "install", None)
-    if install is not None:
-        install()
+    compat.install()
+    try:
+        yield
+    finally:
+        compat.uninstall()
 
 
 @contextlib.contextmanager

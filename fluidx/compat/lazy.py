@@ -12,11 +12,11 @@ __all__ = ["attribute"]
 
 #: where a name of ``fluid`` is defined
 _HOMES = {
-    "DataFeedDesc": ("data_feed_desc", "dataset", "reader"),
-    "DataFeeder": ("data_feeder", "reader"),
-    "DatasetFactory": ("dataset",),
-    "InMemoryDataset": ("dataset",),
-    "QueueDataset": ("dataset",),
+    "DataFeedDesc": ("data_feed_desc", "dataset_factory"),
+    "DataFeeder": ("data_feeder",),
+    "DatasetFactory": ("dataset_factory",),
+    "InMemoryDataset": ("dataset_factory",),
+    "QueueDataset": ("dataset_factory",),
 }
 
 

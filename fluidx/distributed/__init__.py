@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from fluidx.executor import hooks
+from fluidx.transpiler import _LATER
 
 from .collective.environment import adopt as _adopt
 from .errors import ClusterError, PeerLost, WaitTimeout, WireError
@@ -46,6 +47,13 @@ def _world(place: Any) -> Any:
     return world(place)
 
 
+def _equivalent() -> Any:
+    from .equivalent import equivalent
+
+    return equivalent
+
+
+_LATER["equivalent"] = _equivalent
 hooks.world = _world
 hooks.rpc_factory = _rpc_factory
 hooks.serve = _serve

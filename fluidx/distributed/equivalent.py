@@ -106,7 +106,7 @@ def compare(
     local = Local(made, feeds)
     start = {n: local.states[0][n] for n in local.parameters if n in local.states[0]}
     cluster = Cluster(made, feeds, start, InProcessCluster(seed))
-    counts = {
+    counts: dict[str, Any] = {
         "steps": len(feeds),
         "trainers": len(made.trainers),
         "servers": len(made.servers),
@@ -328,7 +328,7 @@ def _spread(
     start: Values,
     seed: int,
     runs: int,
-    counts: Mapping[str, int],
+    counts: Mapping[str, Any],
 ) -> Equivalence:
     """Several orders of events, and how far apart they end."""
     finals: list[Values] = []
@@ -378,7 +378,7 @@ def _spread(
     )
 
 
-def _averaged(local: Local, cluster: Cluster, counts: Mapping[str, int]) -> Equivalence:
+def _averaged(local: Local, cluster: Cluster, counts: Mapping[str, Any]) -> Equivalence:
     """Local SGD: how far the workers lie apart, and their mean from one process."""
     finals = [states[-1] for states in cluster.trainers.values()]
     spread = {n: float(np.ptp([f[n] for f in finals], axis=0).max()) for n in finals[0]}

@@ -323,6 +323,7 @@ class Launcher:
         if child.code is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.process.pid, number)
+                os.killpg(child.process.pid, signal.SIGCONT)  # where it was stopped
 
 
 def _close(fds: Sequence[int]) -> None:

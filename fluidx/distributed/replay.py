@@ -10,6 +10,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,9 +186,9 @@ class Cluster:
             known += [p for p in pieces if p not in known]
         roles: dict[str, Callable[[], Any]] = {}
         for role in self.made.servers:
-            roles[role] = lambda role=role: self._serve(role)
+            roles[role] = partial(self._serve, role)
         for number, role in enumerate(self.made.trainers):
-            roles[role] = lambda role=role, number=number: self._train(role, number)
+            roles[role] = partial(self._train, role, number)
         with _quiet():
             self.hub.run(roles)
         self.final = self._state()

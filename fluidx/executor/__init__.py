@@ -1,6 +1,7 @@
 """Running programs: Block -> Plan -> run."""
 
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .dataset_run import FetchHandler
 from .executor import Executor
 from .parallel_executor import ParallelExecutor
 from .plan import Plan
@@ -10,6 +11,7 @@ __all__ = [
     "CompiledProgram",
     "ExecutionStrategy",
     "Executor",
+    "FetchHandler",
     "ParallelExecutor",
     "Plan",
 ]

@@ -16,6 +16,7 @@ from . import hooks
 from .compiler import CompiledProgram, warn_of_lone_training
 from .context import Context
 from .cuda import array_module, to_host
+from .dataset_run import FetchHandler, run_dataset
 from .feed import prepare, split_lod
 from .fetched import as_fetched
 from .plan import Plan
@@ -106,6 +107,65 @@ class Executor:
             _result(name, value, lod, return_numpy, own)
             for name, (value, lod), own in zip(fetches, fetched, plan.fresh)
         ]
+
+    def train_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Sequence[Variable | str] | None = None,
+        fetch_info: Sequence[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: FetchHandler | None = None,
+    ) -> None:
+        """Run a program on every batch of a dataset, which is read ahead.
+
+        dataset: from `fluid.DatasetFactory`, loaded if it is an InMemoryDataset.
+        thread: how many processes parse its files (0: as the dataset says).
+        fetch_list, fetch_info: what is printed every `print_period` batches, and under
+        which titles. fetch_handler: see `FetchHandler`. debug: print the times.
+        RuntimeError: no dataset. Mirrors ``fluid.Executor.train_from_dataset``.
+        """
+        run_dataset(
+            self,
+            program,
+            dataset,
+            scope,
+            thread,
+            debug,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+        )
+
+    def infer_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Sequence[Variable | str] | None = None,
+        fetch_info: Sequence[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: FetchHandler | None = None,
+    ) -> None:
+        """As `train_from_dataset`; give it a program without backward ops."""
+        run_dataset(
+            self,
+            program,
+            dataset,
+            scope,
+            thread,
+            debug,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+        )
 
     def plan_of(
         self,

@@ -60,6 +60,10 @@ class Worker:
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         theirs.close()
+        # also where nobody closes it: a generator that was never started
+        self._end = weakref.finalize(
+            self, _finish, self._process, self._pipe, self._slots
+        )
 
     @property
     def ready(self) -> Any:
@@ -96,15 +100,19 @@ class Worker:
 
     def close(self) -> None:
         """End the process, whatever it does; may be called again."""
-        self._pipe.close()
-        if self._process.is_alive():
-            self._process.terminate()
-            self._process.join(JOIN_S)
-            if self._process.is_alive():
-                self._process.kill()
-        self._process.join(JOIN_S)
-        for slot in self._slots:
-            slot.close()
+        self._end()
+
+
+def _finish(process: Any, pipe: Any, slots: list[Slot]) -> None:
+    pipe.close()
+    if process.is_alive():
+        process.terminate()
+        process.join(JOIN_S)
+        if process.is_alive():
+            process.kill()
+    process.join(JOIN_S)
+    for slot in slots:
+        slot.close()
 
 
 def _how(code: int | None) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fluidx as fluid
+from fluidx import compat
 from fluidx.cli import main
 from fluidx.cli.feeds import feed_function, random_feed
 from fluidx.cli.scripts import ScriptError, capture
@@ -125,6 +126,14 @@ def test_a_guarded_program_finds_its_startup(script):
     found = capture(script(text, tail))
     made = {n for op in found.startup.all_ops() for n in op.output_arg_names}
     assert {p.name for p in found.main.all_parameters()} <= made
+
+
+def test_scripts_of_paddle_are_read_too(script):
+    text = NET.replace("import fluidx as fluid", "import paddle.fluid as fluid")
+    found = capture(script(text, TRAIN))
+    assert isinstance(found.main, Program)
+    assert found.stopped.startswith("Executor.run()")
+    assert not compat.installed()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """One role that trains the linear net in one mode after the other: processes.
 
-``python mode_roles.py FOLDER MODE[+] ...``; + means: with a Communicator. All roles meet
+``python mode_roles.py FOLDER MODE[+] ...``; +: with a Communicator. All roles meet
 in FOLDER between modes. A trainer prints ``loss MODE FIRST LAST`` and, at its end,
 ``w MODE SUM``.
 """
@@ -22,7 +22,7 @@ from fluidx.communicator import Communicator
 from fluidx.transpiler import DistributedMode, distribute
 from fluidx.transpiler.roles import config_for
 
-STEPS = 150
+STEPS = 100
 ENVS = {
     "communicator_max_merge_var_num": 2,
     "communicator_send_queue_size": 2,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 
 import numpy as np
 import pytest
-from distributed.linear import LR, Async, Geo, Run, batch, check, dense, initial
+from distributed.linear import LR, Async, Geo, Run, check, initial, network
 
 import fluidx as fluid
 from fluidx.communicator import Communicator
@@ -16,7 +17,7 @@ from fluidx.distributed.errors import WaitTimeout
 from fluidx.distributed.inprocess import ClusterFailure, InProcessCluster
 from fluidx.ir import Program
 from fluidx.kernels import SelectedRows, find
-from fluidx.transpiler import DistributedMode
+from fluidx.transpiler import DistributedMode, GeoSgdTranspiler
 
 # numbers with which the threads are as predictable as the trainer
 SETTINGS = {
@@ -298,6 +299,40 @@ def test_geo_may_be_told_its_variables():
     assert len(kept) == 2
 
 
+def test_what_a_geo_communicator_is_told():
+    """The form of the reference's ``vars_info``."""
+    main, startup, _ = network()
+    config = fluid.DistributeTranspilerConfig()
+    config.sync_mode, config.geo_sgd_mode, config.min_block_size = False, True, 2
+    transpiler = GeoSgdTranspiler(config)
+    transpiler.transpile(0, main, "a:1,b:2", 2, False, startup)
+    told = transpiler.vars_info
+    assert list(told) == ["b", "table", "w"]
+    assert told["table"] == {
+        "var_names": ["table.block0", "table.block1"],
+        "sections": ["6", "5"],
+        "epmap": ["a:1", "b:2"],
+        "is_sparse": ["True"],
+    }
+    assert told["w"]["is_sparse"] == ["False"]
+
+
+def test_the_signatures_are_the_reference_s():
+    recorded = {
+        "__init__": "(self, program, mode, kwargs=None, envs={})",
+        "is_running": "(self)",
+        "start": "(self)",
+        "stop": "(self)",
+    }
+    for name, text in recorded.items():
+        found = inspect.signature(getattr(Communicator, name))
+        plain = [
+            p.replace(annotation=inspect.Parameter.empty)
+            for p in found.parameters.values()
+        ]
+        assert str(inspect.Signature(plain)) == text
+
+
 def test_a_synchronous_program_needs_none_and_may_have_one():
     def stand(main):
         return Communicator(main, DistributedMode.SYNC, {"pserver_endpoints": ["e"]})
@@ -357,5 +392,3 @@ def test_batch_values_are_copies():
     queue.put([value])
     value[:] = 5
     assert queue.pushed(queue.take(1), beside.Settings())[0][2].tolist() == [1, 1]
-    assert dense(initial()).keys() == {"w", "b"}
-    assert batch(0, 0)["x"].shape == (4, 6)

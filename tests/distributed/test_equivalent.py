@@ -257,6 +257,12 @@ def test_every_order_walks_the_whole_tree():
 # ------------------------------------------------------------------ errors
 
 
+def test_where_it_is_found():
+    assert fluid.transpiler.equivalent is equivalent
+    with pytest.raises(AttributeError, match="has no attribute 'other'"):
+        fluid.transpiler.other  # noqa: B018
+
+
 def test_errors():
     net = Net("dense", "sgd")
     with pytest.raises(TypeError, match="feed_fn"):

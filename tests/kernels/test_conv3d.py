@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta
 
 
 def _pads(a: dict[str, Any], size: Any, kernel: Any, dims: int) -> list[Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta
 from opcase import OpCase, integers, normal, run_op, suite, uniform
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta
 
 
 def bilinear(x: Any, a: Any) -> Any:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta
 
 
 def _source(o: int, size: int, out: int, corners: bool, centre: bool) -> float:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta
 
 
 def _bounds(a: dict[str, Any], size: tuple[int, ...]) -> list[list[tuple[int, int]]]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite, uniform
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta
 
 
 def plain_grid(x: Any, a: dict[str, Any]) -> dict[str, Any]:

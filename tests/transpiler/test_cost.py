@@ -11,6 +11,7 @@ from distributed.fluid_cluster import BATCH, Net, batch, cluster
 import fluidx as fluid
 from fluidx.distributed import config, wire
 from fluidx.distributed.inprocess import InProcessCluster
+from fluidx.distributed.replay import Cluster, Local, feeds_of
 from fluidx.kernels import SelectedRows
 from fluidx.transpiler import (
     Network,
@@ -204,6 +205,30 @@ def test_geo_spreads_an_exchange_over_its_steps():
     assert seldom["trainer-0"].payload_sent == 4 * 19504 // 100
     assert seldom.step < every.step
     assert "every 100 steps" in str(seldom)
+
+
+def test_bytes_of_geo_equal_a_run():
+    every, steps = 2, 4
+    net = Net("dense", "sgd")
+    settings = config_for("geo", geo_sgd_need_push_nums=every)
+    roles = distribute(net.main, net.startup, settings)
+    feeds = feeds_of(lambda step, t, _: batch("dense", t, step), steps, 2)
+    hub = InProcessCluster()
+    Cluster(roles, feeds, Local(roles, feeds[:1]).states[0], hub).run()
+    begin = traffic.traffic(roles.programs, which="startup")[0].messages
+    report = cost(roles.programs, push_every=1)
+    ways = hub.stats()["trainer-0"]["peers"].values()
+    pushed = sum(w["sent"]["PUSH"]["bytes"] for w in ways)
+    got = sum(w["received"]["VALUES"]["bytes"] for w in ways)
+    exchanges = steps // every
+    assert pushed == sum(m.sent for m in begin) + exchanges * report["trainer-0"].sent
+    answers = exchanges * report["trainer-0"].received
+    assert got == sum(m.received for m in begin) + answers
+
+
+def test_geo_says_what_it_leaves_out():
+    assert "rows of sparse tables" in str(cost(made("sparse", "geo")))
+    assert "rows of sparse tables" not in str(cost(made("dense", "geo")))
 
 
 @pytest.mark.parametrize("mode", ["grad-allreduce", "local-sgd", "nccl2"])

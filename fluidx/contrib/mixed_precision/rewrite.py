@@ -106,21 +106,30 @@ class _Rewriter:
         return [cast]
 
     def _set_dtypes(self, op: Operator, source: VarType, wanted: VarType) -> None:
+        """Attributes that tell element types.
+
+        The reference leaves `dtype` alone (of noise as large as a batch in half), and
+        then the op makes float32 where half is declared.
+        """
         # the reference changes a float64 input's too, and then loses its gradient's
         if op.has_attr("in_dtype") and op.attr("in_dtype") != VarType.FP64:
             op._set_attr("in_dtype", int(wanted))
-        if op.has_attr("out_dtype") and op.attr("out_dtype") == source:
-            op._set_attr("out_dtype", int(wanted))
+        for name in ("out_dtype", "dtype"):
+            asked = op.has_attr(name) and op.attr(name) == source
+            if asked and (wanted != VarType.FP32 or op.type != "cast"):
+                op._set_attr(name, int(wanted))
 
     def _declare_outputs(self, op: Operator, wanted: VarType) -> None:
-        if wanted == VarType.FP32:
-            return
+        """The reference leaves a black op's outputs in half where X was."""
+        other = VarType.FP32 if wanted != VarType.FP32 else self.half
+        if other == self.half and op.type == "cast":
+            return  # what the user asked for
         for slot, names in op.outputs.items():
             if not _takes_half(op, slot):
                 continue
             for name in names:
                 var = self.block._find_var_recursive(name)
-                if var is not None and _is_tensor(var, VarType.FP32):
+                if var is not None and _is_tensor(var, other):
                     var.set_dtype(wanted)
 
 

@@ -78,9 +78,11 @@ class Background:
             queue = self._queues.setdefault(tuple(names), Queue(names, attrs))
             self._until(
                 lambda: len(queue.waiting) < self.settings.send_queue_size,
-                lambda: f"room in the send queue of {', '.join(names)}, in which "
-                f"{len(queue.waiting)} gradients for pserver "
-                f"{', '.join(dict.fromkeys(attrs['epmap']))} wait",
+                lambda: (
+                    f"room in the send queue of {', '.join(names)}, in which "
+                    f"{len(queue.waiting)} gradients for pserver "
+                    f"{', '.join(dict.fromkeys(attrs['epmap']))} wait"
+                ),
             )
             queue.put(values)
             self._lock.notify_all()

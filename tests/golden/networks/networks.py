@@ -386,17 +386,17 @@ def wide_deep(fluid):
     layers = fluid.layers
     batch, slots, rows = 16, 4, 50
     dense = fluid.data("dense", [None, 6])
-    ids = [fluid.data("slot%d" % i, [None, 1], "int64") for i in range(slots)]
+    ids = [fluid.data(f"slot{i}", [None, 1], "int64") for i in range(slots)]
     label = fluid.data("label", [None, 1], "int64")
     tables = [
-        layers.embedding(s, [rows, 4], is_sparse=True, param_attr="deep%d" % i)
+        layers.embedding(s, [rows, 4], is_sparse=True, param_attr=f"deep{i}")
         for i, s in enumerate(ids)
     ]
     h = layers.concat(tables + [layers.data_norm(dense)], axis=1)
     for size in (16, 8):
         h = layers.fc(h, size, act="relu")
     wide = [
-        layers.embedding(s, [rows, 1], is_sparse=True, param_attr="wide%d" % i)
+        layers.embedding(s, [rows, 1], is_sparse=True, param_attr=f"wide{i}")
         for i, s in enumerate(ids)
     ]
     score = layers.sum(wide + [layers.fc(h, 1)])
@@ -405,7 +405,7 @@ def wide_deep(fluid):
     fluid.optimizer.Adagrad(0.05).minimize(loss)
 
     def feed(rng):
-        made = {"slot%d" % i: _ids(rng, rows, batch, 1) for i in range(slots)}
+        made = {f"slot{i}": _ids(rng, rows, batch, 1) for i in range(slots)}
         made["dense"] = np.abs(_images(rng, batch, 6))
         made["label"] = _ids(rng, 2, batch, 1)
         return made
@@ -453,18 +453,18 @@ def _fill(fluid, programs, rng):
 def train(fluid, network, scope, steps=20):
     """The losses of each phase, step by step; `scope` is a fresh one."""
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.scope_guard(scope):
-        with fluid.program_guard(main, startup), fluid.unique_name.guard():
-            phases = network(fluid)
-            exe = fluid.Executor(fluid.CPUPlace())
-            exe.run(startup)
-            _fill(fluid, [p for p, _, _ in phases], np.random.RandomState(1))
-            rng = np.random.RandomState(2)
-            batches = [[feed(rng) for _ in range(4)] for _, _, feed in phases]
-            losses = [[] for _ in phases]
-            for step in range(steps):
-                for found, (program, loss, _), made in zip(losses, phases, batches):
-                    batch = made[step % len(made)]
-                    (value,) = exe.run(program, feed=batch, fetch_list=[loss])
-                    found.append(float(np.asarray(value).reshape(-1)[0]))
+    build = fluid.program_guard(main, startup)
+    with fluid.scope_guard(scope), build, fluid.unique_name.guard():
+        phases = network(fluid)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        _fill(fluid, [p for p, _, _ in phases], np.random.RandomState(1))
+        rng = np.random.RandomState(2)
+        batches = [[feed(rng) for _ in range(4)] for _, _, feed in phases]
+        losses = [[] for _ in phases]
+        for step in range(steps):
+            for found, (program, loss, _), made in zip(losses, phases, batches):
+                batch = made[step % len(made)]
+                (value,) = exe.run(program, feed=batch, fetch_list=[loss])
+                found.append(float(np.asarray(value).reshape(-1)[0]))
     return losses

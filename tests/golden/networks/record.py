@@ -23,6 +23,8 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         print(json.dumps(losses))
     else:
-        lines = [json.dumps(n) + ": " + json.dumps(found) for n, found in losses.items()]
+        lines = [
+            json.dumps(n) + ": " + json.dumps(found) for n, found in losses.items()
+        ]
         with open(os.path.join(HERE, "losses.json"), "w") as file:
             file.write("{\n" + ",\n".join(lines) + "\n}\n")

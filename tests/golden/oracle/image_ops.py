@@ -48,7 +48,9 @@ def interp_cases():
             op, {"X": last}, (1, 5, 3, 2), out_h=5, out_w=3, data_layout="NHWC", **how
         )
         size = np.array([4, 3], "int32")
-        yield ask(op, {"X": line, "OutSize": size}, (1, 2, 4, 3), out_h=9, out_w=9, **how)
+        yield ask(
+            op, {"X": line, "OutSize": size}, (1, 2, 4, 3), out_h=9, out_w=9, **how
+        )
         parts = [np.array([4], "int32"), np.array([3], "int32")]
         yield ask(op, {"X": line, "SizeTensor": parts}, (1, 2, 4, 3), **how)
         scale = np.array([1.5], "float32")
@@ -59,7 +61,9 @@ def interp_cases():
             run=False,
         )
         yield dict(
-            ask(op, {"X": line}, scale=1.5, **how), shapes={"X": [-1, 2, 3, -1]}, run=False
+            ask(op, {"X": line}, scale=1.5, **how),
+            shapes={"X": [-1, 2, 3, -1]},
+            run=False,
         )
         yield ask(op, {"X": line}, **how)
     op, x = "trilinear_interp", rnd(1, 1, 2, 3, 2)

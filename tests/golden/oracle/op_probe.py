@@ -133,10 +133,11 @@ def _ask(case):
         if "grads" in case:
             targets, heads = [], []
             for slot, value in case["grads"].items():
+                plain = value["data"] if isinstance(value, dict) else value
                 head = block.create_var(
                     name="head_" + slot,
                     shape=list(outs[slot][0].shape),
-                    dtype=str(value.dtype),
+                    dtype=str(plain.dtype),
                     persistable=True,
                 )
                 _load(fluid, scope, head.name, value, place)

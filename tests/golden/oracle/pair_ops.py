@@ -94,12 +94,16 @@ def pair_cases():
     yield ask(op, {"X": rnd(1, 2, 5)}, ["Out"])
     rows = {"data": rnd(5, 4), "lod": [[0, 2, 5]]}
     yield ask(op, {"X": rows}, ["Out"], alpha=1.0, beta=1.0)
-    yield ask("fsp", {"X": rnd(2, 3, 2, 2), "Y": rnd(2, 4, 2, 2, seed=1)}, ["Out"], (2, 3, 4))
+    yield ask(
+        "fsp", {"X": rnd(2, 3, 2, 2), "Y": rnd(2, 4, 2, 2, seed=1)}, ["Out"], (2, 3, 4)
+    )
     wide = {"X": [-1, 3, -1, 2], "Y": [-1, 4, -1, 2]}
     ins = {"X": rnd(2, 3, 2, 2), "Y": rnd(2, 4, 2, 2, seed=1)}
     yield dict(ask("fsp", ins, ["Out"]), shapes=wide, run=False)
     yield ask("similarity_focus", {"X": rnd(2, 3, 2, 2)}, ["Out"], axis=1, indexes=[0])
-    yield ask("similarity_focus", {"X": rnd(2, 3, 4, 2)}, ["Out"], axis=1, indexes=[0, 2])
+    yield ask(
+        "similarity_focus", {"X": rnd(2, 3, 4, 2)}, ["Out"], axis=1, indexes=[0, 2]
+    )
     yield ask("similarity_focus", {"X": rnd(2, 3, 4, 2)}, ["Out"], axis=2, indexes=[1])
     yield ask("similarity_focus", {"X": rnd(2, 3, 4, 2)}, ["Out"], axis=3, indexes=[1])
     seen = np.abs(rnd(3, 2)) * 5

@@ -10,10 +10,10 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE]
+sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "transpiler")]
 
-import layers  # noqa: E402  (it finds dump)
 import dump  # noqa: E402
+import layers  # noqa: E402
 import vision_cases  # noqa: E402
 from compact import compact  # noqa: E402
 

@@ -1,0 +1,1 @@
+"""``fluid.incubate``: the Fleet API and data generators."""

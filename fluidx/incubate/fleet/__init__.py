@@ -1,0 +1,1 @@
+"""The Fleet API (``fluid.incubate.fleet``)."""

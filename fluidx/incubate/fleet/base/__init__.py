@@ -1,0 +1,1 @@
+"""Roles, and what all fleets have in common."""

@@ -1,0 +1,1 @@
+"""Fleets with parameter servers."""
