@@ -15,6 +15,8 @@ from fluidx import (
     clip,
     communicator,
     core,
+    data_feeder,
+    dataset,
     distributed,
     executor,
     framework,
@@ -26,10 +28,13 @@ from fluidx import (
     nets,
     optimizer,
     param_attr,
+    profiler,
     regularizer,
     transpiler,
 )
 from fluidx.backward import append_backward, gradients
+from fluidx.data_feeder import DataFeeder
+from fluidx.dataset_factory import DataFeedDesc, DatasetFactory
 from fluidx.executor import (
     BuildStrategy,
     CompiledProgram,
@@ -93,6 +98,9 @@ __all__ = [
     "CUDAPinnedPlace",
     "CUDAPlace",
     "CompiledProgram",
+    "DataFeedDesc",
+    "DataFeeder",
+    "DatasetFactory",
     "DistributeTranspiler",
     "DistributeTranspilerConfig",
     "ExecutionStrategy",
@@ -121,6 +129,8 @@ __all__ = [
     "cuda_pinned_places",
     "cuda_places",
     "data",
+    "data_feeder",
+    "dataset",
     "default_main_program",
     "default_startup_program",
     "device_guard",
@@ -147,6 +157,7 @@ __all__ = [
     "one_hot",
     "optimizer",
     "param_attr",
+    "profiler",
     "program_guard",
     "regularizer",
     "release_memory",

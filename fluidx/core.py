@@ -17,7 +17,7 @@ from fluidx.ir import Block, Operator, OpRole, Program, make_op
 from fluidx.ir.attrs import is_block
 from fluidx.ir.errors import EnforceNotMet, EOFException
 from fluidx.ir.roles import CALLSTACK, DEVICE, NAMESCOPE, ROLE, ROLE_VAR
-from fluidx.kernels import EMPTY, GRAD, AttrType, GradContext, SelectedRows, VarType
+from fluidx.kernels import EMPTY, GRAD, AttrType, GradContext, VarType
 from fluidx.tensor import (
     CPUPlace,
     CUDAPinnedPlace,
@@ -27,6 +27,7 @@ from fluidx.tensor import (
     Scope,
     ScopeVar,
 )
+from fluidx.tensor import HeldRows as SelectedRows
 from fluidx.tensor import Place as _Place
 
 __all__ = [

@@ -13,6 +13,7 @@ __all__ = [
     "glu",
     "img_conv_group",
     "scaled_dot_product_attention",
+    "sequence_conv_pool",
     "simple_img_conv_pool",
 ]
 
@@ -125,6 +126,31 @@ def img_conv_group(
             if abs(drop) > 1e-5:
                 made = layers.dropout(made, dropout_prob=drop)
     return layers.pool2d(made, pool_size, pool_type, pool_stride, use_cudnn=use_cudnn)
+
+
+def sequence_conv_pool(
+    input: Variable,
+    num_filters: int,
+    filter_size: int,
+    param_attr: Any = None,
+    act: str | None = "sigmoid",
+    pool_type: str = "max",
+    bias_attr: Any = None,
+) -> Variable:
+    """A convolution along sequences and a pooling of each: [sequences, num_filters].
+
+    Mirrors ``fluid.nets.sequence_conv_pool``.
+    """
+    check_variable(input, "input", "sequence_conv_pool")
+    conv = layers.sequence_conv(
+        input,
+        num_filters,
+        filter_size,
+        param_attr=param_attr,
+        bias_attr=bias_attr,
+        act=act,
+    )
+    return layers.sequence_pool(conv, pool_type)
 
 
 def glu(input: Variable, dim: int = -1) -> Variable:

@@ -36,6 +36,12 @@ class Rpc(Protocol):
         """Rows of tables: (endpoint, table, row numbers) each gives an array."""
         ...
 
+    def checkpoint(
+        self, endpoints: Sequence[str], folder: str, table: str, trainer_id: int
+    ) -> None:
+        """Have servers save their slices of a table, each in a file of its name."""
+        ...
+
     def between(self, ctx: Any) -> Between | None:
         """What sends and receives of this run go through; None: straight to servers."""
         ...

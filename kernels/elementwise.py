@@ -17,7 +17,7 @@ from .registry import OpDef, op
 from .schema import Attr, In, Out
 from .selected_rows import SelectedRows
 
-__all__: list[str] = []
+__all__ = ["laid"]
 
 _ATTRS = (
     Attr("axis", int, -1),
@@ -48,7 +48,7 @@ def _declare(name: str, grad: grad_op | None, **traits: Any) -> OpDef:
     return made
 
 
-def _laid(x: Any, y: Any, axis: int) -> tuple[Shape, Shape]:
+def laid(x: Any, y: Any, axis: int) -> tuple[Shape, Shape]:
     """Shapes of both operands that numpy's own broadcasting takes right."""
     p, q = x.shape, y.shape
     if axis < 0 or p == q or axis + min(len(p), len(q)) == max(len(p), len(q)):
@@ -64,7 +64,7 @@ def aligned(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
         raise TypeError(f"{name}: X is {x.dtype} but Y is {y.dtype}; cast one of them")
     if axis < 0 or x.shape == y.shape or axis + y.ndim == x.ndim:
         return x, y
-    p, q = _laid(x, y, axis)
+    p, q = laid(x, y, axis)
     return x.reshape(p), y.reshape(q)
 
 
@@ -127,7 +127,7 @@ def _linear_grad(made: OpDef, negative: bool) -> None:
         out: Any = None,
     ) -> Any:
         gx = gy = None
-        p, q = _laid(x, y, axis)
+        p, q = laid(x, y, axis)
         if wants[1]:
             gy = sum_to(xp, d, q)
             if negative:
@@ -184,7 +184,7 @@ def _(xp: Any, x: Any, y: Any, *, axis: int, out: Any = None) -> Any:
 def _(
     xp: Any, x: Any, y: Any, z: Any, d: Any, *, axis: int, wants: tuple[bool, bool]
 ) -> Any:
-    p, q = _laid(x, y, axis)
+    p, q = laid(x, y, axis)
     ratio = d / y.reshape(q)
     gx = gy = None
     if wants[0]:

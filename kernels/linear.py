@@ -9,7 +9,7 @@ from .infer import InferContext, Shape, broadcast_shape, known_product
 from .registry import op
 from .schema import Attr, AttrType, In, Out
 
-__all__: list[str] = []
+__all__ = ["matrix"]
 
 
 def _product(sizes: Shape) -> int:
@@ -59,7 +59,7 @@ mul = op(
 )
 
 
-def _matrix(x: Any, split: int) -> Any:
+def matrix(x: Any, split: int) -> Any:
     """X as a matrix: the first `split` axes are its rows."""
     if x.ndim == 2 and split == 1:
         return x
@@ -69,7 +69,7 @@ def _matrix(x: Any, split: int) -> Any:
 
 @mul.kernel
 def _(xp: Any, x: Any, y: Any, *, x_num_col_dims: int, y_num_col_dims: int) -> Any:
-    z = xp.dot(_matrix(x, x_num_col_dims), _matrix(y, y_num_col_dims))
+    z = xp.dot(matrix(x, x_num_col_dims), matrix(y, y_num_col_dims))
     if x.ndim == 2 and y.ndim == 2:
         return z
     return z.reshape(x.shape[:x_num_col_dims] + y.shape[y_num_col_dims:])
@@ -88,13 +88,13 @@ def _(
 ) -> Any:
     gx = gy = None
     if d.ndim != 2:
-        d = _matrix(d, x_num_col_dims)
+        d = matrix(d, x_num_col_dims)
     if wants[0]:
-        gx = xp.dot(d, _matrix(y, y_num_col_dims).T)
+        gx = xp.dot(d, matrix(y, y_num_col_dims).T)
         if x.ndim != 2:
             gx = gx.reshape(x.shape)
     if wants[1]:
-        gy = xp.dot(_matrix(x, x_num_col_dims).T, d)
+        gy = xp.dot(matrix(x, x_num_col_dims).T, d)
         if y.ndim != 2:
             gy = gy.reshape(y.shape)
     return gx, gy

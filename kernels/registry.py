@@ -18,7 +18,8 @@ parameters say what else the kernel wants: any attribute by its name, or
 
     ctx    the `RunContext` (random generator, scope, RPC client, ...)
     wants  tuple of bool, one per output slot: is that output asked for
-    lod    dict slot -> LoD (list of lists of offsets) of its first variable, or None
+    lod    dict slot -> LoD (list of lists of offsets) of its variable, or None; a
+           list of those for a duplicable slot. A gradient has its variable's LoD.
     counts dict output slot -> number of variables in it
     names  dict slot -> names of its variables (inputs and outputs)
     out    an array that may be overwritten with the first output, or None
@@ -42,7 +43,17 @@ from .grad import GRAD, GradContext, GradRule, OpSpec, grad_op
 from .infer import InferContext, InferRule
 from .schema import Attr, In, Out
 
-__all__ = ["Call", "OpDef", "op", "find", "has", "all_types", "batch_kernel", "batch_of"]
+__all__ = [
+    "Call",
+    "OpDef",
+    "all_types",
+    "batch_kernel",
+    "batch_of",
+    "declared",
+    "find",
+    "has",
+    "op",
+]
 
 Kernel = Callable[..., Any]
 
@@ -72,6 +83,7 @@ class OpDef:
     view: the output may share memory with the first input.
     overwrites: input slot whose buffer the kernel can reuse through ``out``.
     lod: input slot whose LoD the outputs share; None: outputs have no LoD.
+    makes_lod: its LoD rule is asked even where no input has a LoD.
     unset: input slots that may hold no value yet (the kernel then gets None).
     batch: consecutive ops of one batch group run as one call of its batch kernel.
     scoped: it runs sub-blocks. Its kernel gets None for all inputs but gradients,
@@ -102,6 +114,7 @@ class OpDef:
         self.view: bool = traits.pop("view", False)
         self.overwrites: str | None = traits.pop("overwrites", None)
         self.lod: str | None = traits.pop("lod", self.ins[0].name if ins else None)
+        self.makes_lod: bool = traits.pop("makes_lod", False)
         self.batch: str | None = traits.pop("batch", None)
         self.scoped: bool = traits.pop("scoped", False)
         self.shares: bool = traits.pop("shares", False)
@@ -143,8 +156,8 @@ class OpDef:
     def lod_kernel(self, fn: Kernel) -> Kernel:
         """Decorator: LoD of the outputs where it is not shared from an input.
 
-        Called as fn(lod, values, attrs) with dicts by input slot; returns a dict
-        output slot -> LoD.
+        Called as fn(lod, values, attrs) with dicts by input slot, lists where a slot
+        is duplicable; returns a dict output slot -> LoD. A LoD may be None.
         """
         self.lod_rule = fn
         return fn
@@ -286,6 +299,11 @@ def find(type: str) -> OpDef:
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise KeyError(f"fluidx has no op {type!r}{hint}")
     return found
+
+
+def declared(type: str) -> OpDef:
+    """The definition of an op whose family has been imported."""
+    return _ops[type]
 
 
 def has(type: str) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .grad import GRAD, GradContext, OpSpec
 from .infer import InferContext
+from .lod import innermost, lengths_of, owners
 from .registry import op
 from .schema import Attr, In, Out
 
@@ -72,28 +73,10 @@ def _(lod: dict[str, Any], values: dict[str, Any], attrs: dict[str, Any]) -> Any
     return {"Out": lod["X"][:-1]} if len(lod["X"]) > 1 else {}
 
 
-def _offsets(op_name: str, lod: Any, rows: int) -> tuple[Any, Any]:
-    """Offsets of the innermost level, and the sequences' lengths; numpy's always."""
-    levels = lod.get("X")
-    if not levels:
-        raise ValueError(f"{op_name}: X has no LoD, so no sequences to pool")
-    offsets = np.asarray(levels[-1])
-    if offsets[-1] != rows:
-        raise ValueError(
-            f"{op_name}: the LoD of X ends at {offsets[-1]}, X has {rows} rows"
-        )
-    return offsets, offsets[1:] - offsets[:-1]
-
-
 def _column(xp: Any, values: Any, like: Any) -> Any:
     """A vector, shaped to scale the rows of `like`."""
     shape = (-1, *(1,) * (like.ndim - 1))
     return xp.asarray(values.astype(like.dtype).reshape(shape))
-
-
-def _owners(xp: Any, lengths: Any) -> Any:
-    """For each row, the number of its sequence."""
-    return xp.asarray(np.repeat(np.arange(len(lengths)), lengths))
 
 
 def _sums(xp: Any, x: Any, starts: Any, lengths: Any) -> Any:
@@ -112,7 +95,7 @@ def _first_maxima(xp: Any, x: Any, starts: Any, lengths: Any) -> tuple[Any, Any]
     starts = xp.asarray(starts)
     top = xp.maximum.reduceat(x, starts, axis=0)
     row = xp.arange(len(x), dtype="i4").reshape(-1, *(1,) * (x.ndim - 1))
-    row = xp.where(x == top.take(_owners(xp, lengths), axis=0), row, len(x))
+    row = xp.where(x == top.take(xp.asarray(owners(lengths)), axis=0), row, len(x))
     return top, xp.minimum.reduceat(row, starts, axis=0).astype("i4")
 
 
@@ -143,7 +126,8 @@ def _(xp: Any, x: Any, *, pooltype: str, pad_value: float, lod: Any) -> Any:
 
     MaxIndex (MAX only): the row of x that each element came from, -1 for padding.
     """
-    offsets, lengths = _offsets("sequence_pool", lod, len(x))
+    offsets = innermost("sequence_pool", "X", lod.get("X"), len(x))
+    lengths = lengths_of(offsets)
     full = lengths > 0
     pooled, index = _pool(xp, x, pooltype, offsets, lengths, full)
     if full.all():
@@ -161,13 +145,14 @@ def _(xp: Any, x: Any, *, pooltype: str, pad_value: float, lod: Any) -> Any:
 
 @sequence_pool_grad.kernel
 def _(xp: Any, x: Any, index: Any, d_out: Any, *, pooltype: str, lod: Any) -> Any:
-    offsets, lengths = _offsets("sequence_pool_grad", lod, len(x))
+    offsets = innermost("sequence_pool_grad", "X", lod.get("X"), len(x))
+    lengths = lengths_of(offsets)
     if pooltype in ("SUM", "AVERAGE", "SQRT"):
         if pooltype != "SUM":
             size = np.maximum(lengths, 1)
             size = size if pooltype == "AVERAGE" else np.sqrt(size)
             d_out = d_out / _column(xp, size, d_out)
-        return d_out.take(_owners(xp, lengths), axis=0)
+        return d_out.take(xp.asarray(owners(lengths)), axis=0)
     d_x = xp.zeros(x.shape, d_out.dtype)
     full = np.flatnonzero(lengths)
     places = xp.asarray(full)

@@ -86,10 +86,24 @@ def _(xp: Any, d_out: Any, xs: Any, given: Any, *, axis: int) -> Any:
 
 @concat.lod_kernel
 def _(lod: dict[str, Any], values: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    # along axis 0 the parts' sequences follow each other; only the first part's
-    # LoD is known here, so the result has none rather than a wrong one
-    axis = attrs["axis"]
-    return {"Out": lod["X"]} if axis % values["X"][0].ndim else {}
+    """Along axis 0 the parts' sequences follow each other; else the first part's stay.
+
+    Where a part has none, the first one's LoD stays in any case, as in the reference.
+    """
+    parts, axis = lod["X"], attrs["axis"]
+    if values.get("AxisTensor") is not None:
+        axis = int(values["AxisTensor"].reshape(-1)[0])
+    if axis % values["X"][0].ndim or not all(parts):
+        return {"Out": parts[0]}
+    levels = [len(part) for part in parts]
+    if len(set(levels)) != 1:
+        raise ValueError(f"concat: the inputs have {levels} levels of sequences")
+    made: list[list[int]] = [[0] for _ in parts[0]]
+    for part in parts:
+        for level, offsets in zip(made, part):
+            last = level[-1]
+            level.extend(last + end for end in offsets[1:])
+    return {"Out": made}
 
 
 def _sections(op_name: str, size: int, num: int, sections: Sequence[int]) -> Any:

@@ -135,6 +135,37 @@ def run_op(
     return {s.name: r for s, r in zip(definition.outs, result or ()) if r is not None}
 
 
+def output_lods(
+    type: str, lod: Mapping[str, Any], inputs: Arrays, attrs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The LoD of an op's outputs, from the LoD of its inputs; output slot -> LoD."""
+    definition = kernels.find(type)
+    known = any(
+        levels and any(_listed(levels)) for slot, levels in lod.items() if slot in inputs
+    )
+    if definition.lod_rule is not None and (known or definition.makes_lod):
+        given = {slot: lod.get(slot) for slot in inputs}
+        every = {**definition.defaults, **attrs}
+        found: dict[str, Any] = definition.lod_rule(given, inputs, every)
+        return found
+    levels = lod.get(definition.lod or "")
+    if levels and isinstance(inputs.get(definition.lod or ""), list):
+        levels = levels[0]
+    return {s.name: levels for s in definition.outs} if levels else {}
+
+
+def _lods_by_name(
+    lod: Mapping[str, Any], ins: Any, outs: Any, wanted: Mapping[str, list[str]]
+) -> dict[str, Any]:
+    """LoD by slot of a gradient op that calls the variables by other slots."""
+    known = {}
+    for slot, levels in lod.items():
+        forward = slot[: -len(GRAD)] if slot.endswith(GRAD) else slot
+        for name in (outs if slot.endswith(GRAD) else ins).get(forward, ())[:1]:
+            known[name + slot[len(forward) :]] = levels
+    return {slot: known[n[0]] for slot, n in wanted.items() if n and n[0] in known}
+
+
 def grads_of(case: OpCase, inputs: Arrays, outs: Arrays, d_outs: Arrays) -> Arrays:
     """Run the gradient op(s) of a case; input slot -> gradient."""
     definition = kernels.find(case.op)
@@ -150,6 +181,9 @@ def grads_of(case: OpCase, inputs: Arrays, outs: Arrays, d_outs: Arrays) -> Arra
     attrs = {**definition.defaults, **case.attrs}
     # a non-floating input has no gradient variable
     frozen = frozenset(n for n, v in env.items() if not _floating(v))
+    lod = dict(case.lod or {})
+    for slot, levels in output_lods(case.op, lod, inputs, attrs).items():
+        lod[slot + GRAD] = levels
     for spec in definition.grad_specs(
         GradContext(case.op, names_in, names_out, attrs, frozen)
     ):
@@ -166,7 +200,7 @@ def grads_of(case: OpCase, inputs: Arrays, outs: Arrays, d_outs: Arrays) -> Arra
             spec.attrs,
             wants=list(spec.outputs),
             counts={k: len(v) for k, v in spec.outputs.items()},
-            lod=case.lod,
+            lod=_lods_by_name(lod, names_in, names_out, spec.inputs) | lod,
         )
         for slot, names in spec.outputs.items():
             value = results.get(slot)

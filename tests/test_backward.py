@@ -31,11 +31,11 @@ OURS = {
     "written_again_behind_sum": "adds the new value's gradient to the old one's",
     "written_twice": "adds the new value's gradient to the old one's",
 }
-#: gradients of gradient ops, which have none yet
+#: built on gradients; their numbers stand in test_double_grad
 SECOND_ORDER = {"gradients_of_gradient_thrice", "penalty"}
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - set(OURS) - SECOND_ORDER))
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(OURS)))
 def test_same_ops_as_the_reference(name: str) -> None:
     got = json.loads(json.dumps(record(fluid, name)))
     want = DATA[name]
@@ -43,7 +43,9 @@ def test_same_ops_as_the_reference(name: str) -> None:
     for ours, theirs in zip(got["ops"], want["ops"]):
         assert ours == theirs
     assert got["result"] == want["result"]
-    assert got["vars"] == want["vars"]
+    # the reference does not infer the output of the shape op that it adds itself
+    kept = {n: v for n, v in want["vars"].items() if not n.endswith("_shape")}
+    assert {n: v for n, v in got["vars"].items() if not n.endswith("_shape")} == kept
 
 
 def test_every_exception_is_one() -> None:
@@ -283,8 +285,11 @@ def test_error_clip_follows_the_finished_gradient() -> None:
 
 def test_differentiating_a_gradient_op_says_that_it_cannot() -> None:
     g = Graph(fluid)
-    with pytest.warns(UserWarning, match="no gradient flows through mul_grad"):
-        CASES["penalty"](g)
+    h = g.linear()
+    (grad,) = g.gradients([g.op("tanh", "a", X=h)], [h])
+    loss = g.op("mean", "loss", X=g.op("square", "b", X=g.block.var(grad)))
+    with pytest.warns(UserWarning, match="no gradient flows through tanh_grad"):
+        assert g.backward(loss) == []
 
 
 # ---------------------------------------------------------------- arguments

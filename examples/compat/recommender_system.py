@@ -6,7 +6,6 @@ import numpy as np
 import paddle
 import paddle.fluid as fluid
 import paddle.fluid.layers as layers
-import paddle.fluid.nets as nets
 
 USERS, AGES, JOBS, MOVIES, CATEGORIES, TITLES = 30, 7, 21, 40, 18, 60
 
@@ -55,11 +54,11 @@ def get_mov_combined_features():
     mov_title_emb = layers.embedding(
         input=mov_title_id, size=[TITLES, 16], is_sparse=True
     )
-    mov_title_conv = nets.sequence_conv_pool(
-        input=mov_title_emb, num_filters=16, filter_size=3, act="tanh", pool_type="sum"
+    mov_title_hidden = layers.sequence_pool(
+        input=layers.fc(input=mov_title_emb, size=16, act="tanh"), pool_type="max"
     )
     concat_embed = layers.concat(
-        input=[mov_fc, mov_categories_hidden, mov_title_conv], axis=1
+        input=[mov_fc, mov_categories_hidden, mov_title_hidden], axis=1
     )
     return layers.fc(input=concat_embed, size=24, act="tanh")
 

@@ -1,6 +1,11 @@
-"""Sentiment of texts by convolution over words, in the style of the 1.x tutorial."""
+"""Sentiment of texts, in the style of the 1.x tutorial.
+
+By convolution over words (--net conv), or from the words alone (--net bow).
+"""
 
 from __future__ import print_function
+
+import argparse
 
 import numpy
 import paddle.fluid as fluid
@@ -20,6 +25,17 @@ def convolution_net(data, input_dim, class_dim, emb_dim, hid_dim):
         input=emb, num_filters=hid_dim, filter_size=4, act="tanh", pool_type="sqrt"
     )
     return fluid.layers.fc(input=[conv_3, conv_4], size=class_dim, act="softmax")
+
+
+def bow_net(data, input_dim, class_dim, emb_dim, hid_dim):
+    emb = fluid.layers.embedding(input=data, size=[input_dim, emb_dim], is_sparse=True)
+    hidden = fluid.layers.fc(input=emb, size=hid_dim, act="tanh")
+    pools = [
+        fluid.layers.sequence_pool(input=hidden, pool_type=kind)
+        for kind in ("sqrt", "max", "average")
+    ]
+    pools.append(fluid.layers.sequence_last_step(input=hidden))
+    return fluid.layers.fc(input=pools, size=class_dim, act="softmax")
 
 
 def texts(steps, batch, place):
@@ -47,11 +63,12 @@ def set_parameters(program, place):
         fluid.global_scope().find_var(param.name).get_tensor().set(value, place)
 
 
-def main():
+def main(net):
     place = fluid.CPUPlace()
     data = fluid.data(name="words", shape=[None, 1], dtype="int64", lod_level=1)
     label = fluid.data(name="label", shape=[None, 1], dtype="int64")
-    prediction = convolution_net(data, DICT_DIM, CLASS_DIM, EMB_DIM, HID_DIM)
+    build = convolution_net if net == "conv" else bow_net
+    prediction = build(data, DICT_DIM, CLASS_DIM, EMB_DIM, HID_DIM)
     cost = fluid.layers.cross_entropy(input=prediction, label=label)
     avg_cost = fluid.layers.mean(cost)
     accuracy = fluid.layers.accuracy(input=prediction, label=label)
@@ -69,4 +86,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--net", choices=["conv", "bow"], default="conv")
+    main(parser.parse_args().net)

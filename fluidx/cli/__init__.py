@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from fluidx import __version__
 from fluidx.ir.errors import EnforceNotMet
 
-from . import check, inspect, launch, run, transpile, verify
+from . import check, export, inspect, launch, run, trace, transpile, verify
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (launch, run, check, inspect, transpile, verify)
+_COMMANDS = (launch, run, check, inspect, transpile, verify, export, trace)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -12,12 +12,15 @@ __all__ = ["attribute"]
 
 #: where a name of ``fluid`` is defined
 _HOMES = {
-    "DataFeedDesc": ("data_feed_desc", "dataset_factory"),
-    "DataFeeder": ("data_feeder",),
-    "DatasetFactory": ("dataset_factory",),
-    "InMemoryDataset": ("dataset_factory",),
-    "QueueDataset": ("dataset_factory",),
+    "DataFeedDesc": "dataset_factory",
+    "DataFeeder": "data_feeder",
+    "DatasetFactory": "dataset_factory",
+    "InMemoryDataset": "dataset_factory",
+    "QueueDataset": "dataset_factory",
 }
+
+#: ``fluid.dataset`` makes datasets of files; ``paddle.dataset`` downloads data sets
+_MODULES = {"dataset": "dataset_factory", "data_feed_desc": "dataset_factory"}
 
 
 def attribute(name: str) -> Any:
@@ -27,13 +30,11 @@ def attribute(name: str) -> Any:
     """
     if name.startswith("__"):
         raise AttributeError(f"module 'fluidx' has no attribute {name!r}")
-    if _exists(name):
-        return importlib.import_module(f"fluidx.{name}")
-    for home in _HOMES.get(name, ()):
-        if _exists(home):
-            found = getattr(importlib.import_module(f"fluidx.{home}"), name, None)
-            if found is not None:
-                return found
+    module = _MODULES.get(name, name)
+    if _exists(module):
+        return importlib.import_module(f"fluidx.{module}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"fluidx.{_HOMES[name]}"), name)
     raise AttributeError(f"fluidx (paddle.fluid) has no {name!r}{absent(name)}")
 
 

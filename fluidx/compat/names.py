@@ -11,6 +11,9 @@ _REAL = {
     "paddle.compat": "fluidx.compat.text",
     "paddle.version": "fluidx.compat.version",
     "paddle.reader.decorator": "fluidx.reader",
+    "paddle.fluid.dataset": "fluidx.dataset_factory",
+    "paddle.fluid.data_feed_desc": "fluidx.dataset_factory",
+    "paddle.fluid.reader": "fluidx.dataloader",
     "paddle.fluid.unique_name": "fluidx.ir.names",
     "paddle.fluid.layer_helper_base": "fluidx.layer_helper",
 }

@@ -197,11 +197,15 @@ def _uneven(
             count = int(row[at]) if at < len(row) and row[at].isdigit() else 0
             end = at + 1 + count
             if count < 1 or end > len(row):
-                came = row[at].decode(errors="replace") if at < len(row) else "nothing"
+                came = (
+                    repr(str(row[at], "utf-8", "replace"))
+                    if at < len(row)
+                    else "nothing"
+                )
                 left = max(0, len(row) - at - 1)
                 raise ValueError(
                     f"{file}:{number}: slot {slot.name}: expected the number of its "
-                    f"values (at least 1) and as many values, came {came!r} and "
+                    f"values (at least 1) and as many values, came {came} and "
                     f"{left} values behind it"
                 )
             into += row[at + 1 : end]

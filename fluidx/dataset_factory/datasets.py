@@ -286,7 +286,7 @@ class InMemoryDataset(DatasetBase):
     def _total(count: int, fleet: Any) -> int:
         if fleet is None or fleet.worker_num() < 2:
             return count
-        return int(sum(exchange(fleet, np.array([count], np.int64))))
+        return int(np.sum(exchange(fleet, np.array([count], np.int64))))
 
     # ------------------------------------------------ shuffling
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import communicator
+from . import communicator, flows
 from .config import RpcConfig
 from .counting import counters
 from .errors import ClusterError, PeerLost, WaitTimeout, WireError
@@ -98,7 +98,7 @@ class Client:
             by_server: dict[str, list[int]] = {e: [] for e in barriers}
             for place, (endpoint, _) in enumerate(wanted):
                 by_server.setdefault(endpoint, []).append(place)
-            if barriers:
+            if barriers or any(s.open for s in self._servers.values()):
                 self._step += 1
             asked = {}
             for endpoint, places in by_server.items():
@@ -113,6 +113,22 @@ class Client:
                 for place, (_, value) in zip(places, answers[endpoint].values):
                     result[place] = value
             return result
+
+    def checkpoint(
+        self, endpoints: Sequence[str], folder: str, table: str, trainer_id: int
+    ) -> None:
+        """See `fluidx.kernels.context.Rpc`. ClusterError: a server cannot."""
+        with self._lock:
+            self._be(trainer_id)
+            asked = {}
+            for endpoint in endpoints:
+                self._server(endpoint)
+                self._flush(endpoint)
+                more = {"names": [table], "text": folder}
+                asked[endpoint] = self._message(Kind.CHECKPOINT, **more)
+            for answer in self._ask(asked).values():
+                if answer.text:
+                    raise ClusterError(answer.text)
 
     @property
     def trainer(self) -> int:
@@ -260,6 +276,7 @@ class Client:
     def _send(self, endpoint: str, message: Message, wait: bool = True) -> None:
         assert self._transport is not None
         frames = encode(message, self.config.limits)
+        flows.left(message, f"trainer {message.trainer}")
         self._transport.send(endpoint, frames, wait)
         self._counters.count_sent(f"pserver {endpoint}", message.kind, frames)
 
@@ -329,15 +346,16 @@ class Client:
         question = asked.get(endpoint)
         if question is None or message.seq != question.seq:
             return
-        expected = len(question.names) or len(question.values)
-        if question.kind is Kind.PUSH:
-            expected = len(question.names)
+        expected = {Kind.PUSH: len(question.names), Kind.CHECKPOINT: 0}.get(
+            question.kind, len(question.values)
+        )
         if len(message.values) != expected:
             raise WireError(
                 f"pserver {endpoint} answered {len(message.values)} of {expected} "
                 "variables"
             )
         answers[endpoint] = message
+        flows.arrived(message, f"trainer {message.trainer}")
         self._servers[endpoint].started |= question.barrier
 
     def _bounds(

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from fluidx.kernels import SelectedRows
 from fluidx.kernels.sharding import to_device, to_host
 
+from . import flows
 from . import server_state as st
 from .config import RpcConfig
 from .counting import counters
@@ -30,7 +32,7 @@ class Server:
     """One parameter server: a scope, blocks to run on it, and its trainers.
 
     scope: offers ``var(name)`` and ``find_var(name)``. run_block: runs a block of
-    the server's program on that scope.
+    the server's program on that scope. files: makes what saves variables.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Server:
         transport: Transport,
         config: RpcConfig,
         xp: Any = np,
+        files: Callable[[], Any] | None = None,
     ) -> None:
         self.spec = spec
         self.scope = scope
@@ -48,8 +51,10 @@ class Server:
         self.transport = transport
         self.config = config
         self.xp = xp
+        self.files = files
         self.state = st.ServerState(spec, config, transport.now())
         self._counters = counters()
+        self._role = f"pserver {spec.endpoint}"
 
     def run(self) -> None:
         """Serve until all trainers are done; ClusterError if one fails."""
@@ -72,6 +77,7 @@ class Server:
                 message = self._decode(event)
                 if message is None:
                     continue
+                flows.arrived(message, self._role)
                 actions = self.state.handle(event.peer, message, now)
                 who = self.state.name_of(event.peer)
                 self._counters.count_received(who, message.kind, event.frames)
@@ -99,6 +105,8 @@ class Server:
                 self._run(action)
             elif isinstance(action, st.Answer):
                 self._answer(action)
+            elif isinstance(action, st.Save):
+                self._save(action)
             elif isinstance(action, st.Tell):
                 self._send(action.peer, action.message)
             elif isinstance(action, st.Fail):
@@ -132,6 +140,26 @@ class Server:
             reply.values.append((name, self._rows(name, rows)))
         self._send(action.peer, reply)
 
+    def _save(self, action: st.Save) -> None:
+        """Each slice in a file of its name; what goes wrong is the trainer's error."""
+        question, text = action.question, ""
+        table, folder = question.names[0], Path(question.text)
+        names = [
+            n
+            for n in self.scope.local_var_names()
+            if n == table or n.startswith(f"{table}.block")
+        ]
+        try:
+            files: Any = self.files and self.files()
+            for name in names:
+                value = to_host(self._value(name))
+                path = str(folder / name)
+                files.save(path, [name], [value], None, True, False)
+        except OSError as error:
+            text = f"pserver {self.spec.endpoint} cannot save {table}: {error}"
+        reply = Message(Kind.VALUES, question.trainer, question.seq, text=text)
+        self._send(action.peer, reply)
+
     def _outgoing(self, value: Any) -> Any:
         host = to_host(value)
         if self.spec.mode == SYNC or host is not value:
@@ -161,6 +189,7 @@ class Server:
 
     def _send(self, peer: Any, message: Message) -> None:
         frames = encode(message, self.config.limits)
+        flows.left(message, self._role)
         # a trainer that left meanwhile is told by its connection
         with contextlib.suppress(PeerLost):
             self.transport.send(peer, frames)
@@ -184,6 +213,15 @@ def serve(ctx: Any, names: Sequence[str], attrs: dict[str, Any]) -> None:
         )
     transport = network().server(spec.endpoint, config)
     try:
-        Server(spec, ctx.scope, ctx.run_block, transport, config, ctx.xp).run()
+        server = Server(
+            spec,
+            ctx.scope,
+            ctx.run_block,
+            transport,
+            config,
+            ctx.xp,
+            lambda: ctx.files,
+        )
+        server.run()
     finally:
         transport.close()

@@ -31,6 +31,7 @@ __all__ = [
     "Fail",
     "Finish",
     "Run",
+    "Save",
     "ServerState",
     "Tell",
 ]
@@ -65,6 +66,14 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Save:
+    """Save the local slices of a table, then say so."""
+
+    peer: Any
+    question: Message
+
+
+@dataclass(frozen=True)
 class Tell:
     """Send a message that needs no variable."""
 
@@ -84,7 +93,7 @@ class Finish:
     """All trainers are done."""
 
 
-Action = Assign | Run | Answer | Tell | Fail | Finish
+Action = Assign | Run | Answer | Save | Tell | Fail | Finish
 
 
 @dataclass
@@ -162,6 +171,8 @@ class ServerState:
             return self._push(trainer, message, now)
         if message.kind is Kind.LOOKUP:
             return [Answer(peer, message, rows=message.values)]
+        if message.kind is Kind.CHECKPOINT:
+            return [Save(peer, message)]
         if message.kind is Kind.COMPLETE:
             return self._complete(trainer, now)
         if message.kind is Kind.ABORT:

@@ -62,6 +62,7 @@ class Kind(enum.IntEnum):
     ABORT = 6  # this trainer fails, text says why
     VALUES = 7  # server -> trainer: answer to PUSH or LOOKUP
     FAIL = 8  # the cluster fails, text says why
+    CHECKPOINT = 9  # save this table (names) in that folder (text)
 
 
 @dataclass(frozen=True)

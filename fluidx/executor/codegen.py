@@ -55,7 +55,9 @@ class Writer:
         self.facts = facts
         self.feeds = list(feeds)
         self.fetches = tuple(fetches)
+        # names that may have a LoD, and those of them whose local is assigned
         self.has_lod = set(with_lod)
+        self.lod_set: set[str] = set()
         self.globals: dict[str, Any] = {"xp": xp, "Call": Call}
         self.lines: list[str] = []
         self.op_at: dict[int, Operator | Step] = {}
@@ -107,6 +109,7 @@ class Writer:
         for name in self.feeds:
             self.add(f"{self.local(name)} = feed[{name!r}]")
             if name in self.has_lod:
+                self.lod_set.add(name)
                 self.add(f"{self.lod_local(name)} = lods[{name!r}]")
             if name in self.facts.stored:
                 self._put(name)
@@ -133,6 +136,7 @@ class Writer:
         if op is None or not self._may_be_absent(op, slot):
             self.add(f"if {local} is None: missing({number})")
         if name in self.has_lod:
+            self.lod_set.add(name)
             self.add(f"{self.lod_local(name)} = {holder}.lod")
 
     def _may_be_absent(self, op: Operator, slot: str) -> bool:
@@ -153,7 +157,7 @@ class Writer:
                 continue
             if name not in self.locals:
                 self._load(name, None, "")
-            lod = self.lod_local(name) if name in self.has_lod else "None"
+            lod = self._lod_of(name) if name in self.has_lod else "None"
             values.append(f"({self.local(name)}, {lod})")
         self.add(f"return ({', '.join(values)}{',' if values else ''})")
 
@@ -212,7 +216,7 @@ class Writer:
             elif key == "wants":
                 value = self._wants(definition, op)
             elif key == "lod":
-                value = self._lod_dict(op)
+                value = self._lod_dict(definition, op)
             elif key == "names":
                 value = self.constant({**op.inputs, **op.outputs})
             elif key == "counts":
@@ -234,12 +238,20 @@ class Writer:
         ]
         return f"({', '.join(map(repr, wanted))},)"
 
-    def _lod_dict(self, op: Operator) -> str:
-        parts = [
-            f"{slot!r}: {self.lod_local(names[0])}"
-            for slot, names in op.inputs.items()
-            if names and names[0] in self.has_lod
-        ]
+    def _lod_of(self, name: str) -> str:
+        """The expression for a variable's LoD; a gradient has its variable's."""
+        if name not in self.has_lod and GRAD in name:
+            name = name[: name.index(GRAD)]
+        return self.lod_local(name) if name in self.lod_set else "None"
+
+    def _lod_dict(self, definition: OpDef, op: Operator) -> str:
+        many = {s.name for s in definition.ins if s.duplicable}
+        parts = []
+        for slot, names in op.inputs.items():
+            if names and not self.has_lod.isdisjoint(_bases(names)):
+                shown = [self._lod_of(n) for n in names]
+                lod = f"[{', '.join(shown)}]" if slot in many else shown[0]
+                parts.append(f"{slot!r}: {lod}")
         return f"{{{', '.join(parts)}}}"
 
     def _reusable(self, definition: OpDef, op: Operator, index: int) -> str:
@@ -313,46 +325,54 @@ class Writer:
         for name in sorted(names & (self.facts.bound | self.facts.stored)):
             self.add(f"{self.local(name)} = {self.holder(name)}.value")
             if name in self.has_lod:
+                self.lod_set.add(name)
                 self.add(f"{self.lod_local(name)} = {self.holder(name)}.lod")
 
     def _output_lods(self, definition: OpDef, op: Operator) -> list[str]:
         """Lines that give the outputs their LoD, if any input has one."""
-        carriers = [
-            n for names in op.inputs.values() for n in names if n in self.has_lod
-        ]
-        if not carriers:
-            return []
-        if definition.lod_rule is not None:
+        carriers = any(n in self.has_lod for names in op.inputs.values() for n in names)
+        if definition.lod_rule is not None and (carriers or definition.makes_lod):
             return self._ruled_lods(definition, op)
-        if definition.lod is None:
-            return []
-        source = next((n for n in op.input(definition.lod) if n in self.has_lod), None)
-        if source is None:
-            return []
-        return self._assign_lod(op, self.lod_local(source))
-
-    def _assign_lod(self, op: Operator, expression: str) -> list[str]:
-        lines = []
-        for name in op.output_arg_names:
-            if name != EMPTY:
-                self.has_lod.add(name)
-                lines.append(f"{self.lod_local(name)} = {expression}")
+        lines, outputs = [], op.output_arg_names
+        if carriers and definition.lod is not None:
+            sources = op.input(definition.lod)
+            if len(outputs) != len(sources):  # else each has its own
+                sources = sources[:1] * len(outputs)
+            for name, source in zip(outputs, sources):
+                if source in self.has_lod:
+                    lines += self._assign_lod([name], self._lod_of(source))
+                    outputs = [n for n in outputs if n != name]
+        if self.has_lod and not definition.scoped:
+            # what held sequences before holds none now
+            lines += self._assign_lod([n for n in outputs if n in self.has_lod], "None")
         return lines
+
+    def _assign_lod(self, names: Sequence[str], expression: str) -> list[str]:
+        made = [n for n in names if n != EMPTY]
+        self.has_lod.update(made)
+        self.lod_set.update(made)
+        return [f"{self.lod_local(name)} = {expression}" for name in made]
 
     def _ruled_lods(self, definition: OpDef, op: Operator) -> list[str]:
         rule = self.constant(definition.lod_rule, "r")
-        values = ", ".join(
-            f"{slot!r}: {self.local(names[0])}"
-            for slot, names in op.inputs.items()
-            if names and names[0] != EMPTY
-        )
+        many = {s.name for s in definition.ins if s.duplicable}
+        lods, values = [], []
+        for slot, names in op.inputs.items():
+            if not names or names[0] == EMPTY:
+                continue
+            shown = ["None" if n == EMPTY else self.local(n) for n in names]
+            lod = map(self._lod_of, names)
+            if slot in many:
+                values.append(f"{slot!r}: [{', '.join(shown)}]")
+                lods.append(f"{slot!r}: [{', '.join(lod)}]")
+            else:
+                values.append(f"{slot!r}: {shown[0]}")
+                lods.append(f"{slot!r}: {next(lod)}")
+        given = f"{{{', '.join(lods)}}}, {{{', '.join(values)}}}"
         attrs = self.constant({**definition.defaults, **op.attrs})
-        lines = [f"lod_ = {rule}({self._lod_dict(op)}, {{{values}}}, {attrs})"]
+        lines = [f"lod_ = {rule}({given}, {attrs})"]
         for slot, names in op.outputs.items():
-            for name in names:
-                if name != EMPTY:
-                    self.has_lod.add(name)
-                    lines.append(f"{self.lod_local(name)} = lod_.get({slot!r})")
+            lines += self._assign_lod(names, f"lod_.get({slot!r})")
         return lines
 
     def _store(self, op: Operator) -> None:
@@ -370,7 +390,7 @@ class Writer:
     def _put(self, name: str) -> None:
         self.add(f"{self.holder(name)}.value = {self.local(name)}")
         if name in self.has_lod:
-            self.add(f"{self.holder(name)}.lod = {self.lod_local(name)}")
+            self.add(f"{self.holder(name)}.lod = {self._lod_of(name)}")
 
     def _keep(self, name: str, key: str) -> None:
         """Keep a value for the gradient block under a name of its own."""
@@ -418,6 +438,11 @@ class Writer:
                         dead.append(self.locals[name])
         if dead:
             self.add(" = ".join(sorted(dead)) + " = None")
+
+
+def _bases(names: Sequence[str]) -> list[str]:
+    """The variables whose LoD these names have."""
+    return [*names, *(n[: n.index(GRAD)] for n in names if GRAD in n)]
 
 
 def kernel_attr(value: Any) -> Any:

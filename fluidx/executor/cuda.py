@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from fluidx.tensor import CUDAPlace, Place
 
 __all__ = [
     "array_module",
+    "cuda_profile",
     "current_stream",
     "device_count",
     "event",
@@ -39,6 +41,11 @@ def device_count() -> int:
         return int(_cupy().cuda.runtime.getDeviceCount())
     except Exception:
         return 0
+
+
+def cuda_profile() -> Any:
+    """A context in which profilers that wait for the program's word record."""
+    return importlib.import_module(f"{_cupy().__name__}x.profiler").profile()
 
 
 def array_module(place: Place) -> Any:

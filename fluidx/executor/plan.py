@@ -15,7 +15,7 @@ from fluidx.ir.errors import EnforceNotMet, RunError, describe
 from fluidx.tensor import Scope, ScopeVar
 from fluidx.tensor.scope import RunScope
 
-from . import reads
+from . import profile, reads, tracing
 from .analysis import BlockFacts, Step, analyse
 from .codegen import Writer
 from .collectives import gather_reductions
@@ -80,6 +80,8 @@ class Plan:
         code = compile(self.source, self._file, "exec")
         exec(code, namespace)
         self._bind: Callable[..., Runner] = namespace["bind"]
+        #: the same with clocks, once it has been profiled
+        self._timed: Callable[..., Runner] | None = None
         self._bound: weakref.WeakKeyDictionary[Scope, tuple[int, Runner]]
         self._bound = weakref.WeakKeyDictionary()
 
@@ -132,6 +134,8 @@ class Plan:
             raise explained from error
 
     def _runner(self, scope: Scope, own: bool = False) -> Runner:
+        if tracing.active is not None:
+            return profile.timed(self)(*self._holders_in(scope, own))
         # a scope of a run keeps what is bound to it: here it would never be freed
         passing = isinstance(scope, RunScope)
         bound: Any = scope.bound if isinstance(scope, RunScope) else self._bound
@@ -139,12 +143,14 @@ class Plan:
         known = bound.get(key)
         if known is not None and known[0] == scope.epoch():
             return known[1]  # type: ignore[no-any-return]
-        if own:
-            self._home.prepare(scope)
-        holders = [self._home.holder(scope, n, own) for n in self._holders]
-        runner = self._bind(*holders)
+        runner = self._bind(*self._holders_in(scope, own))
         bound[key] = (scope.epoch(), runner)
         return runner
+
+    def _holders_in(self, scope: Scope, own: bool) -> list[ScopeVar]:
+        if own:
+            self._home.prepare(scope)
+        return [self._home.holder(scope, n, own) for n in self._holders]
 
     # ------------------------------------------------ errors
 

@@ -17,7 +17,7 @@ __all__: list[str] = []
 _SAME_NAME = {
     **{t: t.capitalize() for t in ("relu", "sigmoid", "tanh", "exp", "log", "sqrt")},
     **{t: t.capitalize() for t in ("abs", "ceil", "floor", "reciprocal", "erf")},
-    **{t: t.capitalize() for t in ("sin", "cos", "tan", "sinh", "cosh", "softplus")},
+    **{t: t.capitalize() for t in ("sin", "cos", "softplus")},
     **{t: t.capitalize() for t in ("asin", "acos", "atan", "softsign", "sign")},
     "assign": "Identity",
 }

@@ -33,7 +33,8 @@ def _give_image(g: Graph, op: Operator, slot: str, value: str, last: bool) -> No
 
 def _window(op: Operator) -> dict[str, Any]:
     """Strides and padding; paddings are (top, bottom, left, right) or (y, x)."""
-    strides, algorithm = list(op.attrs["strides"]), op.attrs["padding_algorithm"]
+    strides = list(op.attrs["strides"])
+    algorithm = op.attrs.get("padding_algorithm")
     if algorithm == "SAME":
         return {"strides": strides, "auto_pad": "SAME_UPPER"}
     pads = list(op.attrs["paddings"])
@@ -92,10 +93,11 @@ def _beyond(g: Graph, op: Operator, window: dict[str, Any], last: bool) -> list[
 # ---------------------------------------------------------------- pooling
 
 
-@rule("pool2d")
+@rule("pool2d", "max_pool2d_with_index")
 def _(g: Graph, op: Operator) -> None:
+    """Of max_pool2d_with_index the maxima only; ONNX counts positions differently."""
     last = _is_last(op)
-    x, kind = _image(g, op, "X", last), op.attrs["pooling_type"]
+    x, kind = _image(g, op, "X", last), op.attrs.get("pooling_type", "max")
     ksize = list(op.attrs["ksize"])
     name = "MaxPool" if kind == "max" else "AveragePool"
     if op.attrs["global_pooling"] or (op.attrs["adaptive"] and ksize == [1, 1]):
@@ -104,7 +106,7 @@ def _(g: Graph, op: Operator) -> None:
         window = _adaptive(g, op, ksize, last)
         out = g.node(name, [x], kernel_shape=window, strides=window)
     else:
-        attrs = _window(op) | {"ceil_mode": int(op.attrs["ceil_mode"])}
+        attrs = _window(op) | {"ceil_mode": int(op.attrs.get("ceil_mode", 0))}
         if kind == "avg":
             if attrs["ceil_mode"] and not op.attrs["exclusive"]:
                 raise Unsupported("ceil_mode with exclusive=False differs in ONNX")
@@ -124,7 +126,7 @@ def _adaptive(g: Graph, op: Operator, out: list[int], last: bool) -> list[int]:
 # ---------------------------------------------------------------- normalisation
 
 
-@rule("batch_norm", "sync_batch_norm")
+@rule("batch_norm")
 def _(g: Graph, op: Operator) -> None:
     if not (op.attrs["is_test"] or op.attrs["use_global_stats"]):
         raise Unsupported("it trains: export program.clone(for_test=True)")

@@ -89,5 +89,3 @@ def _(g: Graph, op: Operator) -> None:
 def _(g: Graph, op: Operator) -> None:
     three = [g.take(op, slot) for slot in ("Condition", "X", "Y")]
     g.give(op, "Out", g.node("Where", three))
-
-

@@ -8,8 +8,8 @@ from fluidx.ir.errors import EnforceNotMet
 __all__ = ["ExportError", "Problem", "Unsupported"]
 
 
-class Unsupported(Exception):  # noqa: N818  becomes a line of an ExportError
-    """A rule cannot express this use of its op; the message says why."""
+class Unsupported(Exception):
+    """A rule cannot express this use of its op; becomes a line of an `ExportError`."""
 
 
 class Problem:

@@ -121,7 +121,7 @@ class Graph:
         if len(names) <= index or names[index] == EMPTY:
             return
         name = names[index]
-        last = self.nodes[-1].output if self.nodes else ()
+        last: Any = self.nodes[-1].output if self.nodes else []
         if name not in self._used and value in last and value not in self.constants:
             self._used.add(name)
             last[list(last).index(value)] = name

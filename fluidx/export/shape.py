@@ -95,7 +95,9 @@ def _(g: Graph, op: Operator) -> None:
             (whole,) = g.static(op, "X", [axis])
             sections[sections.index(-1)] = whole - sum(sections) - 1
         inputs.append(g.ints(*sections))
-    _give_all(g, op, "Out", g.nodes_of("Split", inputs, len(op.output("Out")), axis=axis))
+    _give_all(
+        g, op, "Out", g.nodes_of("Split", inputs, len(op.output("Out")), axis=axis)
+    )
 
 
 def _give_all(g: Graph, op: Operator, slot: str, values: Sequence[str]) -> None:

@@ -40,6 +40,7 @@ from . import (
     resize,
     sampling,
     sequence_lod,
+    sequence_nn,
     similarity,
     static_rnn,
     tensor,
@@ -81,6 +82,7 @@ from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
 from .sampling import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
+from .sequence_nn import *  # noqa: F403
 from .similarity import *  # noqa: F403
 from .static_rnn import *  # noqa: F403
 from .tensor import *  # noqa: F403
@@ -126,6 +128,7 @@ for _module in (
     resize,
     sampling,
     sequence_lod,
+    sequence_nn,
     similarity,
     static_rnn,
     tensor,

@@ -5,6 +5,7 @@ from fluidx.kernels import SelectedRows
 from .lod_tensor import Cell, LoDTensor, create_lod_tensor, create_random_int_lodtensor
 from .places import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, cpu_places
 from .scope import Scope, ScopeVar, global_scope, scope_guard
+from .selected_rows import HeldRows
 
 LoDTensorArray = list
 
@@ -13,6 +14,7 @@ __all__ = [
     "CUDAPinnedPlace",
     "CUDAPlace",
     "Cell",
+    "HeldRows",
     "LoDTensor",
     "LoDTensorArray",
     "Place",

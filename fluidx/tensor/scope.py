@@ -10,6 +10,7 @@ from typing import Any
 from fluidx.kernels import SelectedRows
 
 from .lod_tensor import Cell, LoDTensor
+from .selected_rows import HeldRows
 
 __all__ = ["Scope", "ScopeVar", "global_scope", "scope_guard"]
 
@@ -29,10 +30,11 @@ class ScopeVar(Cell):
             raise TypeError(f"{self.name} holds SelectedRows: use get_selected_rows()")
         return LoDTensor(cell=self)
 
-    def get_selected_rows(self) -> SelectedRows:
-        if not isinstance(self.value, SelectedRows):
+    def get_selected_rows(self) -> HeldRows:
+        """The value as selected rows; setting them sets the variable."""
+        if self.value is not None and not isinstance(self.value, SelectedRows):
             raise TypeError(f"{self.name} holds no SelectedRows")
-        return self.value
+        return HeldRows(cell=self)
 
     def get_lod_tensor_array(self) -> list[Any]:
         if self.value is None:

@@ -93,6 +93,7 @@ class Run:
         optimizer=None,
         table=True,
         beside=None,
+        after=None,
         hub=None,
         **options,
     ):
@@ -105,7 +106,7 @@ class Run:
         self.steps = [steps] * trainers
         if schedule is not None:
             self.steps = [schedule.count(t) for t in range(trainers)]
-        self.table, self.beside = table, beside
+        self.table, self.beside, self.after = table, beside, after
         self.at = 0
         self.first = initial()
         if not table:
@@ -170,6 +171,8 @@ class Run:
                 if step == self.steps[number] - 1:
                     if stand is not None:
                         stand.stop()
+                    if self.after is not None:
+                        self.after(exe)
                     exe.close()
                     note()
                 self.at += 1

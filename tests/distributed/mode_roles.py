@@ -2,12 +2,13 @@
 
 ``python mode_roles.py FOLDER MODE[+] ...``; +: with a Communicator. All roles meet
 in FOLDER between modes. A trainer prints ``loss MODE FIRST LAST`` and, at its end,
-``w MODE SUM``.
+``w MODE SUM``. Trainer 1 kills itself at the step KILL_AT.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -22,7 +23,7 @@ from fluidx.communicator import Communicator
 from fluidx.transpiler import DistributedMode, distribute
 from fluidx.transpiler.roles import config_for
 
-STEPS = 100
+STEPS = int(os.environ.get("STEPS", "100"))
 ENVS = {
     "communicator_max_merge_var_num": 2,
     "communicator_send_queue_size": 2,
@@ -65,6 +66,8 @@ def train(made, number, mode, beside, loss):
     exe.run(programs["startup"], scope=scope)
     losses = []
     for step in range(STEPS):
+        if number == 1 and str(step) == os.environ.get("KILL_AT"):
+            os.kill(os.getpid(), signal.SIGKILL)
         feed = batch(number, step)
         (value,) = exe.run(programs["main"], feed, [loss.name], scope=scope)
         losses.append(float(value[0]))

@@ -311,7 +311,7 @@ def test_what_a_geo_communicator_is_told():
     assert told["table"] == {
         "var_names": ["table.block0", "table.block1"],
         "sections": ["6", "5"],
-        "epmap": ["a:1", "b:2"],
+        "epmap": ["b:2", "a:1"],
         "is_sparse": ["True"],
     }
     assert told["w"]["is_sparse"] == ["False"]

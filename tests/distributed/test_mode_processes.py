@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +24,20 @@ MODES = [
 STEPS = 100  # as in mode_roles
 
 
-def launch(*arguments, workers=2):
-    """Run ``fluidx launch`` with two servers to its end; its output."""
+def launch(*arguments, code=0, **env):
+    """Run ``fluidx launch`` with two servers and workers to its end; its output."""
     command = [sys.executable, "-m", "fluidx", "launch", "--servers", "2"]
-    command += ["--workers", str(workers), "--timeout", "110", *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    command += ["--workers", "2", "--timeout", "110"]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [*command, "--log-dir", folder, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, **env},
+        )
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
@@ -63,6 +71,13 @@ def test_in_step_is_local_training_on_all_batches(output, mode):
         descend(params, {n: np.mean([g[n] for g in both], 0) for n in params}, LR)
     wanted = float(params["w"].astype("f8").sum())
     assert told(output, "w", mode) == [[pytest.approx(wanted, abs=1e-4)]] * 2
+
+
+def test_a_killed_trainer_ends_the_others_and_their_threads(tmp_path):
+    env = {"KILL_AT": "20", "STEPS": "1000000"}
+    output = launch(HERE / "mode_roles.py", tmp_path, "async-split+", code=137, **env)
+    for role in ("trainer-0", "pserver-0", "pserver-1"):
+        assert re.search(rf"^{role} +\| .*ClusterError: .*trainer 1 died", output, re.M)
 
 
 @pytest.mark.slow

@@ -15,9 +15,11 @@ from distributed.linear import (
     descend,
     gradients,
     initial,
+    network,
 )
 
 import fluidx as fluid
+from fluidx.distributed.errors import ClusterError
 from fluidx.distributed.inprocess import ClusterFailure, InProcessCluster
 
 # trainer 0 is ahead, trainer 1 catches up
@@ -105,6 +107,22 @@ def test_geo_with_one_trainer_is_local_training_at_its_pushes():
     check(run.servers, params)
 
 
+def test_geo_trainers_keep_their_optimizer():
+    def adam():
+        return fluid.optimizer.Adam(0.05)
+
+    run = Run("geo", [0] * 5, trainers=1, optimizer=adam, geo_sgd_need_push_nums=2)
+    main, startup, _ = network(adam)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    for name, value in initial().items():
+        scope.find_var(name).value = value.copy()
+    for step in range(5):
+        exe.run(main, feed=batch(0, step), scope=scope)
+        if step % 2:  # at a push every row that was looked up is the server's
+            check(run.seen[0][step], {n: scope.find_var(n).value for n in ("w", "b")})
+
+
 def test_a_geo_push_is_one_exchange_and_one_look_up_of_rows():
     run = Run("geo", [0] * 6, trainers=1, servers=1, geo_sgd_need_push_nums=3)
     ways = run.hub.stats()["trainer-0"]["peers"]["pserver 127.0.0.1:6174"]
@@ -128,6 +146,36 @@ def test_a_trainer_that_is_done_lets_the_others_go_on():
     order = [0, 1, 0, 1, 1, 1, 1]
     same(Run("geo", order, geo_sgd_need_push_nums=2), Geo(order, 2))
     same(Run("dc-asgd", order), Async(order, dc=True))
+
+
+@pytest.mark.parametrize("mode", ["pserver", "async"])
+def test_servers_save_a_table(mode, tmp_path):
+    ends = ["127.0.0.1:6174", "127.0.0.1:6175"]
+
+    def notify(exe, folder=tmp_path):
+        program = fluid.Program()
+        attrs = {"dir": str(folder), "epmap": ends, "lookup_table": "table"}
+        program.global_block().append_op("checkpoint_notify", {}, {}, attrs)
+        exe.run(program)
+
+    def fail(exe):
+        (tmp_path / "file").write_text("not a folder")
+        with pytest.raises(ClusterError, match=r"pserver .* cannot save table"):
+            notify(exe, tmp_path / "file")
+        notify(exe)  # nobody died of it
+
+    run = Run(mode, [0, 0] if mode == "async" else None, 2, trainers=1, after=fail)
+    names = ["table.block0", "table.block1"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", *names]
+    loaded, scope = fluid.Program(), fluid.Scope()
+    for name in names:
+        block = loaded.global_block()
+        block.create_var(name=name, persistable=True)
+        path = {"file_path": str(tmp_path / name)}
+        block.append_op("load", {}, {"Out": [name]}, path)
+    fluid.Executor().run(loaded, scope=scope)
+    whole = np.concatenate([scope.find_var(n).value for n in names])
+    np.testing.assert_array_equal(whole, run.servers["table"])
 
 
 def test_geo_needs_its_startup():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -314,3 +316,48 @@ def test_a_rate_without_a_counter_is_computed_once():
     for wanted in ([[3], [1]], [[1]]):
         runs = [a.blocks for a in s.handle("A", message, 0.0) if isinstance(a, Run)]
         assert runs == wanted
+
+
+# completely_not_async: in step, without barriers
+
+
+def test_what_a_trainer_says_after_its_round_is_heard_when_all_have_ended_it():
+    s = state()
+    ended = push(0, ("w", 2), ("b", 4), barrier=False, names=(), seq=3)
+    ended.ends = True
+    assert s.handle("A", ended, 1.0) == []
+    rows = [("w", np.array([0]))]
+    assert s.handle("A", Message(Kind.LOOKUP, 0, 4, values=rows), 1.1) == []
+    assert s.handle("A", Message(Kind.PING, 0), 1.2) == []
+    assert s.handle("A", told(Kind.COMPLETE, 0), 1.3) == []
+    other = push(1, ("w", 6), ("b", 8), barrier=False, names=("w",), seq=5)
+    other.ends = True
+    actions = s.handle("B", other, 2.0)
+    assert kinds(actions) == ["Run", "Answer", "Answer"]
+    assert [a.question.seq for a in actions if isinstance(a, Answer)] == [5, 4]
+    assert s.trainers[0].done
+    assert kinds(s.handle("B", told(Kind.COMPLETE, 1), 3.0)) == ["Finish"]
+
+
+def test_steps_that_trainers_tell_count_once_per_round():
+    s = ServerState(replace(spec(lr=3), lr_start=-1), CONFIG, started=0.0)
+    for number in range(2):
+        actions = []
+        for trainer, peer in enumerate("AB"):
+            message = push(trainer, ("w", 1), ("b", 1), barrier=False)
+            counter = f"@LR_DECAY_COUNTER@.trainer_{trainer}"
+            message.values.append((counter, np.array([1])))
+            message.ends = True
+            actions = s.handle(peer, message, 1.0)
+        counts = {n: v for n, v in assigned(actions).items() if "COUNTER" in n}
+        assert counts["@LR_DECAY_COUNTER@.trainer_0"] == [number]
+        assert counts["@LR_DECAY_COUNTER@.trainer_1"] == [0]
+
+
+def test_geo_takes_differences_by_their_blocks():
+    made = spec(mode=3, names=[], blocks=["w.delta:1", "b.delta:2"])
+    s = ServerState(made, CONFIG, started=0.0)
+    message = Message(Kind.PUSH, 1, 2, names=["w"], values=[("w.delta", np.ones(1))])
+    actions = s.handle("B", message, 1.0)
+    assert assigned(actions) == {"w.delta": [1.0]}
+    assert kinds(actions) == ["Run", "Answer"]

@@ -46,6 +46,7 @@ def example():
         seq=2**40,
         step=7,
         barrier=True,
+        ends=True,
         names=["fc_0.w_0.block0", "ä"],
         values=[
             ("w", np.arange(12, dtype="f4").reshape(3, 4)),
@@ -72,7 +73,7 @@ def test_arrays_come_back(dtype, shape, inline):
 def test_everything_of_a_message_comes_back():
     sent = example()
     got, _ = through(sent)
-    for field in ("kind", "trainer", "seq", "step", "barrier", "names", "text"):
+    for field in ("kind", "trainer", "seq", "step", "barrier", "ends", "names", "text"):
         assert getattr(got, field) == getattr(sent, field)
     assert [n for n, _ in got.values] == [n for n, _ in sent.values]
     assert all(same(a, b) for (_, a), (_, b) in zip(got.values, sent.values))

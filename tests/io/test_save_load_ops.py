@@ -50,7 +50,7 @@ def test_load(exe, block):
     np.testing.assert_array_equal(held("x").value, VALUES["two_levels"])
     assert held("x").lod == [[0, 1, 3], [0, 2, 4, 5]]
     np.testing.assert_array_equal(held("n").value, VALUES["of_int64"])
-    assert held("r").get_selected_rows().rows.tolist() == [4, 1, 4]
+    assert held("r").get_selected_rows().rows() == [4, 1, 4]
 
 
 def test_loaded_values_can_be_used_at_once(exe, block):

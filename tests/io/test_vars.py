@@ -131,9 +131,9 @@ def test_lod_and_selected_rows(exe, tmp_path):
             found = fluid.global_scope()
             assert found.find_var("steps").get_tensor().lod() == [[0, 2, 5]]
             back = found.find_var("rows").get_selected_rows()
-        assert back.rows.tolist() == [3, 0]
-        assert back.height == 9
-        np.testing.assert_array_equal(back.value, rows.value)
+        assert back.rows() == [3, 0]
+        assert back.height() == 9
+        np.testing.assert_array_equal(back.get_tensor(), rows.value)
 
 
 def test_values_are_those_of_the_scope_in_force(exe, main, tmp_path):

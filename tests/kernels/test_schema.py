@@ -164,6 +164,10 @@ SPECIAL = {
 }
 
 
+# made only with attributes that the spec's probe did not set
+UNPROBED = {"sequence_conv": {"PaddingData@GRAD"}}
+
+
 @pytest.mark.parametrize("op", FORWARD)
 def test_gradients(op):
     wanted = SPECIAL.get(op) or SPEC[op].get("gradient", [])
@@ -175,7 +179,8 @@ def test_gradients(op):
         definition = kernels.find(made["type"])
         if made["type"].endswith("_grad"):
             assert {s.name for s in definition.ins} >= set(made["inputs"])
-            assert {s.name for s in definition.outs} == set(made["outputs"])
+            outs = {s.name for s in definition.outs} - UNPROBED.get(op, set())
+            assert outs == set(made["outputs"])
 
 
 #: what takes arrays of tensors or makes outputs without a value

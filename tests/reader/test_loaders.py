@@ -1,0 +1,509 @@
+"""DataLoader, PyReader and readers in programs. Expected values are the reference's."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import weakref
+
+import numpy as np
+import psutil
+import pytest
+
+import fluidx as fluid
+from fluidx.core import EOFException
+from fluidx.ir.errors import EnforceNotMet, FeedError, RunError
+
+CPU = fluid.CPUPlace()
+LOADER = fluid.io.DataLoader
+
+
+def variables():
+    return [fluid.data("x", [None, 2]), fluid.data("y", [None, 1], "int64")]
+
+
+def samples():
+    for i in range(5):
+        yield np.full([2], i, "float32"), [i]
+
+
+def batches(count=3):
+    def read():
+        for i in range(count):
+            yield np.full([2, 2], i, "float32"), np.full([2, 1], i, "int64")
+
+    return read
+
+
+def endless():
+    while True:
+        yield np.zeros([2, 2], "float32"), np.zeros([2, 1], "int64")
+
+
+def loader(**options):
+    return LOADER.from_generator(variables(), capacity=2, **options)
+
+
+def xs(feeds):
+    """The first column of x, per step and place."""
+    return [[np.asarray(d["x"])[:, 0].tolist() for d in feed] for feed in feeds]
+
+
+# ------------------------------------------------ iterable
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_the_three_kinds_of_generators(processes):
+    made = loader(use_multiprocess=processes)
+    made.set_sample_generator(samples, batch_size=2, places=CPU)
+    assert xs(made()) == [[[0, 1]], [[2, 3]]]
+    made.set_sample_generator(samples, batch_size=2, drop_last=False, places=[CPU])
+    assert xs(made) == [[[0, 1]], [[2, 3]], [[4]]]
+    made.set_sample_list_generator(fluid.io.batch(samples, 3), places=CPU)
+    assert xs(made()) == [[[0, 1, 2]], [[3, 4]]]
+    made.set_batch_generator(batches(), places=CPU)
+    assert xs(made()) == xs(made()) == [[[0, 0]], [[1, 1]], [[2, 2]]]
+
+
+def test_feeds_are_tensors_of_the_declared_dtype():
+    made = loader().set_sample_generator(lambda: iter([([1, 2], 3)]), 1, places=CPU)
+    ((feed,),) = made
+    assert isinstance(feed["x"], fluid.LoDTensor)
+    assert feed["x"].value.dtype == np.float32
+    assert feed["y"].value.tolist() == [[3]]
+    listed = loader(return_list=True).set_batch_generator(batches(1), CPU)
+    (((x, y),),) = listed
+    assert x.value.tolist() == [[0, 0], [0, 0]]
+    assert y.value.tolist() == [[0], [0]]
+
+
+@pytest.mark.parametrize(
+    ("drop_last", "expected"),
+    [(False, [[[0, 0], [1, 1]], [[2, 2]]]), (True, [[[0, 0], [1, 1]]])],
+)
+def test_batches_are_dealt_to_places(drop_last, expected):
+    made = loader(drop_last=drop_last).set_batch_generator(batches(), [CPU, CPU])
+    assert xs(made()) == expected
+
+
+def test_sequences_of_a_generator_in_a_process_keep_their_lod():
+    words = fluid.data("w", [None, 1], "int64", lod_level=1)
+    made = LOADER.from_generator([words], 2, use_multiprocess=True)
+    made.set_sample_generator(lambda: iter([([1, 2],), ([3],)]), 2, places=CPU)
+    ((feed,),) = made
+    assert feed["w"].recursive_sequence_lengths() == [[2, 1]]
+    assert feed["w"].value.tolist() == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_generator_may_use_one_array_again(processes):
+    def reusing():
+        x, y = np.zeros([2, 2], "float32"), np.zeros([2, 1], "int64")
+        for i in range(6):
+            x[:] = i
+            yield x, y
+
+    made = loader(use_multiprocess=processes).set_batch_generator(reusing, CPU)
+    assert xs(made()) == [[[i, i]] for i in range(6)]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_pass_ends_when_it_is_dropped(processes):
+    before = threading.active_count(), len(psutil.Process().children())
+    made = loader(use_multiprocess=processes).set_batch_generator(endless, CPU)
+    for _ in made():
+        break
+    assert (threading.active_count(), len(psutil.Process().children())) == before
+    with pytest.raises(ZeroDivisionError):
+        [1 / 0 for _ in made()]
+    kept = iter(made)
+    next(kept)
+    iter(made).close()  # another pass ends the one that goes on
+    assert (threading.active_count(), len(psutil.Process().children())) == before
+    assert list(kept) == []
+
+
+def test_next_of_the_loader():
+    made = loader().set_batch_generator(batches(2), CPU)
+    assert xs([next(made), made.next()]) == [[[0, 0]], [[1, 1]]]
+    with pytest.raises(StopIteration):
+        next(made)
+    assert xs([next(made)]) == [[[0, 0]]]
+    iter(made).close()
+
+
+def test_what_the_generator_raises():
+    def failing():
+        yield next(batches()())
+        raise ValueError("boom")
+
+    passing = loader().set_batch_generator(failing, CPU)()
+    next(passing)
+    with pytest.raises(RunError, match=r"reader of x, y: .* ValueError: boom"):
+        next(passing)
+    one = lambda: iter([(np.zeros([2, 2], "float32"),)])  # noqa: E731
+    with pytest.raises(EnforceNotMet, match="1 arrays, but there are 2 variables"):
+        next(loader().set_batch_generator(one, CPU)())
+
+
+def test_a_process_that_dies_is_named_with_its_exit_code():
+    def dying():
+        yield from batches(2)()
+        os._exit(3)
+
+    made = loader(use_multiprocess=True).set_batch_generator(dying, CPU)
+    with pytest.raises(RunError, match=r"process \d+\) died with exit code 3"):
+        list(made())
+
+
+def test_wrong_use():
+    with pytest.raises(ValueError, match="capacity"):
+        LOADER.from_generator(variables())
+    with pytest.raises(ValueError, match="feed_list"):
+        LOADER.from_generator(capacity=2)
+    with pytest.raises(ValueError, match="places"):
+        loader().set_batch_generator(batches())
+    with pytest.raises(RuntimeError, match="data source"):
+        iter(loader())
+    with pytest.raises(RuntimeError, match=r"start\(\) is not for one that is iter"):
+        loader().start()
+    with pytest.raises(RuntimeError, match="iterating is not for"):
+        iter(loader(iterable=False))
+
+
+def test_py_reader_class_iterates():
+    made = fluid.io.PyReader(variables(), capacity=2)
+    made.decorate_sample_generator(samples, 2, places=CPU)
+    assert xs(made()) == [[[0, 1]], [[2, 3]]]
+    made.decorate_sample_list_generator(fluid.io.batch(samples, 4), CPU)
+    assert xs(made()) == [[[0, 1, 2, 3]], [[4]]]
+    made.decorate_batch_generator(batches(1), CPU)
+    assert xs(made()) == [[[0, 0]]]
+
+
+# ------------------------------------------------ in a program
+
+
+def loader_in_program(**options):
+    x, y = variables()
+    made = LOADER.from_generator([x, y], capacity=2, iterable=False, **options)
+    made.set_batch_generator(batches())
+    return made, fluid.layers.reduce_mean(x)
+
+
+def py_reader_class():
+    x, y = variables()
+    made = fluid.io.PyReader([x, y], capacity=2, iterable=False)
+    made.decorate_batch_generator(batches())
+    return made, fluid.layers.reduce_mean(x)
+
+
+def py_reader_layer(**options):
+    shapes, dtypes = [(-1, 2), (-1, 1)], ["float32", "int64"]
+    made = fluid.layers.py_reader(2, shapes, dtypes, **options)
+    x, _ = fluid.layers.read_file(made)
+    made.decorate_tensor_provider(batches())
+    return made, fluid.layers.reduce_mean(x)
+
+
+def reader_by_data():
+    made = fluid.layers.create_py_reader_by_data(2, variables())
+    x, _ = fluid.layers.read_file(made)
+    made.decorate_paddle_reader(
+        lambda: ([(x[0], y[0]), (x[1], y[1])] for x, y in batches()())
+    )
+    return made, fluid.layers.reduce_mean(x)
+
+
+def doubly_buffered():
+    shapes, dtypes = [(-1, 2), (-1, 1)], ["float32", "int64"]
+    made = fluid.layers.py_reader(2, shapes, dtypes, use_double_buffer=False)
+    made.decorate_tensor_provider(batches())
+    second = fluid.layers.double_buffer(made)
+    assert second.name == "create_double_buffer_reader_0"
+    x, _ = fluid.layers.read_file(second)
+    return second, fluid.layers.reduce_mean(x)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        loader_in_program,
+        lambda: loader_in_program(use_double_buffer=False),
+        lambda: loader_in_program(use_multiprocess=True),
+        py_reader_class,
+        py_reader_layer,
+        reader_by_data,
+        doubly_buffered,
+    ],
+)
+def test_passes_until_the_end_and_again(build):
+    reader, mean = build()
+    exe = fluid.Executor(CPU)
+    exe.run(fluid.default_startup_program())
+    for _ in range(2):
+        reader.start()
+        got = []
+        while True:
+            try:
+                got.append(float(exe.run(fetch_list=[mean])[0]))
+            except EOFException:
+                reader.reset()
+                break
+        assert got == [0.0, 1.0, 2.0]
+
+
+def run(mean, program=None):
+    return float(fluid.Executor(CPU).run(program, fetch_list=[mean])[0])
+
+
+def test_reset_in_the_middle():
+    reader, mean = loader_in_program()
+    reader.start()
+    assert [run(mean), run(mean)] == [0.0, 1.0]
+    reader.reset()
+    reader.reset()
+    reader.start()
+    assert run(mean) == 0.0
+    reader.reset()
+
+
+def test_after_the_end_it_stays_ended_until_reset():
+    reader, mean = loader_in_program()
+    reader.start()
+    for _ in range(3):
+        run(mean)
+    for _ in range(2):
+        with pytest.raises(EOFException):
+            run(mean)
+    reader.start()
+    with pytest.raises(EOFException):
+        run(mean)
+
+
+def test_a_reader_that_was_not_started():
+    reader, mean = loader_in_program()
+    with pytest.raises(RunError, match=r"call start\(\)"):
+        run(mean)
+    reader.start()
+    with pytest.raises(RuntimeError, match="already started"):
+        reader.start()
+    reader.reset()
+    made = fluid.layers.py_reader(2, [(-1, 2)], ["float32"])
+    with pytest.raises(RuntimeError, match="set its generator"):
+        made.start()
+
+
+def test_a_clone_reads_from_the_same_reader():
+    reader, mean = loader_in_program()
+    test = fluid.default_main_program().clone(for_test=True)
+    reader.start()
+    assert [run(mean), run(mean.name, test), run(mean)] == [0.0, 1.0, 2.0]
+    reader.reset()
+
+
+def test_a_batch_replaces_what_was_fed():
+    reader, mean = loader_in_program()
+    reader.start()
+    feed = {"x": np.ones([2, 2], "float32"), "y": np.ones([2, 1], "int64")}
+    (got,) = fluid.Executor(CPU).run(feed=feed, fetch_list=[mean])
+    assert float(got) == 0.0
+    reader.reset()
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (np.ones([2, 3], "float32"), "x: dimension 1 must be 2"),
+        (np.ones([2, 2], "float64"), "x: expected dtype float32, came float64"),
+    ],
+)
+def test_batches_are_checked(x, text):
+    reader, mean = loader_in_program()
+    reader.set_batch_generator(lambda: iter([(x, np.ones([2, 1], "int64"))]))
+    reader.start()
+    with pytest.raises(FeedError, match=text):
+        run(mean)
+    reader.reset()
+
+
+def test_a_failing_generator_fails_the_run():
+    reader, mean = loader_in_program()
+
+    def failing():
+        yield next(batches()())
+        raise ValueError("boom")
+
+    reader.set_batch_generator(failing)
+    reader.start()
+    assert run(mean) == 0.0
+    with pytest.raises(EnforceNotMet, match="boom"):
+        run(mean)
+    reader.reset()
+
+
+def test_sequences_keep_their_lod():
+    made = fluid.layers.py_reader(2, [(-1, 1)], ["int64"], lod_levels=[1])
+    words = fluid.layers.read_file(made)
+    total = fluid.layers.sequence_pool(fluid.layers.cast(words, "float32"), "sum")
+    made.decorate_paddle_reader(lambda: iter([[([1, 2],), ([3],)]]))
+    made.start()
+    (got,) = fluid.Executor(CPU).run(fetch_list=[total])
+    assert got.tolist() == [[3.0], [3.0]]
+    made.reset()
+
+
+def test_a_forgotten_reader_leaves_no_thread():
+    before = threading.active_count()
+
+    def build():
+        main = fluid.Program()
+        with fluid.program_guard(main, fluid.Program()):
+            reader, mean = loader_in_program()
+        reader.set_batch_generator(endless)
+        reader.start()
+        assert run(mean, main) == 0.0
+        return weakref.ref(reader.queue)
+
+    queue = build()
+    gc.collect()
+    assert queue() is None
+    for thread in threading.enumerate():
+        if "reader of x" in thread.name:
+            thread.join(5)
+    assert threading.active_count() == before
+
+
+def ops_of(program):
+    return [
+        (op.type, dict(op.inputs), dict(op.outputs))
+        for op in program.global_block().ops
+    ]
+
+
+def test_the_ops_are_the_reference_s():
+    made, _ = loader_in_program()
+    main = fluid.default_main_program()
+    create, buffer, read = main.global_block().ops[:3]
+    queue = {"blocking_queue": ["lod_tensor_blocking_queue_0"]}
+    assert (create.type, dict(create.inputs)) == ("create_py_reader", queue)
+    facts = {
+        "shape_concat": [-1, 2, -1, 1],
+        "ranks": [2, 2],
+        "lod_levels": [0, 0],
+        "dtypes": [5, 3],
+        "need_check_feed": [1, 1],
+        "use_data_config": True,
+        "device_index": 0,
+        "device_count": 1,
+    }
+    assert {k: create.attrs[k] for k in facts} == facts
+    assert create.output("Out") == ["create_py_reader_0"]
+    assert buffer.type == "create_double_buffer_reader"
+    assert buffer.input("UnderlyingReader") == ["create_py_reader_0"]
+    assert (read.type, read.input("Reader")) == ("read", ["double_buffer_0"])
+    assert read.output("Out") == ["x", "y"]
+    assert fluid.default_startup_program().global_block().ops == []
+
+
+def test_the_ops_of_py_reader_are_the_reference_s():
+    py_reader_layer(name="rd")
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    assert ops_of(startup) == [
+        ("create_py_reader", {"blocking_queue": ["rd_queue"]}, {"Out": ["rd_reader"]})
+    ]
+    outputs = ["read_file_0.tmp_0", "read_file_0.tmp_1"]
+    assert ops_of(main)[:2] == [
+        (
+            "create_double_buffer_reader",
+            {"UnderlyingReader": ["rd_reader"]},
+            {"Out": ["rd_double_buffer"]},
+        ),
+        ("read", {"Reader": ["rd_double_buffer"]}, {"Out": outputs}),
+    ]
+    assert startup.global_block().ops[0].attrs["need_check_feed"] == [0, 0]
+    x = main.global_block().var(outputs[0])
+    assert (x.shape, x.stop_gradient, x.persistable) == ((-1, 2), True, False)
+
+
+# ------------------------------------------------ map-style datasets
+
+
+class Numbers(fluid.io.Dataset):
+    def __getitem__(self, index):
+        return np.full([2], index, "float32"), np.full([1], index, "int64")
+
+    def __len__(self):
+        return 5
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 7])
+def test_map_style_batches_come_in_order(workers):
+    made = LOADER(
+        Numbers(),
+        feed_list=variables(),
+        places=CPU,
+        batch_size=2,
+        num_workers=workers,
+    )
+    assert len(made) == 3
+    assert xs(made) == xs(made()) == [[[0, 1]], [[2, 3]], [[4]]]
+
+
+def test_map_style_options():
+    options = {"feed_list": variables(), "places": CPU, "batch_size": 2}
+    assert xs(LOADER(Numbers(), drop_last=True, **options)) == [[[0, 1]], [[2, 3]]]
+    listed = list(LOADER(Numbers(), return_list=True, **options))
+    assert listed[2][0][1].value.tolist() == [[4]]
+    sampler = fluid.io.BatchSampler(indices=[4, 2, 0], batch_size=2)
+    options.pop("batch_size")
+    made = LOADER(Numbers(), batch_sampler=sampler, **options)
+    assert xs(made) == [[[4, 2]], [[0]]]
+    np.random.seed(0)
+    mixed = xs(LOADER(Numbers(), shuffle=True, batch_size=5, **options))[0][0]
+    assert sorted(mixed) == [0, 1, 2, 3, 4]
+
+
+def test_map_style_workers_that_fail():
+    class Failing(Numbers):
+        def __getitem__(self, index):
+            if index == 3:
+                os._exit(9)
+            return super().__getitem__(index)
+
+    options = {"feed_list": variables(), "places": CPU, "num_workers": 2}
+    with pytest.raises(RunError, match=r"worker 1 .*died with exit code 9"):
+        list(LOADER(Failing(), **options))
+
+    class Slow(Numbers):
+        def __getitem__(self, index):
+            threading.Event().wait()
+
+    with pytest.raises(RunError, match=r"no batch within 0\.2 s from worker 0"):
+        list(LOADER(Slow(), timeout=0.2, **options))
+
+
+def test_workers_draw_different_numbers_and_are_initialised():
+    class Drawn(fluid.io.Dataset):
+        def __getitem__(self, index):
+            return np.random.rand(2).astype("float32"), [index + self.first]
+
+        def __len__(self):
+            return 2
+
+    data = Drawn()
+
+    def init(number):
+        data.first = 10 * number
+
+    made = LOADER(
+        data,
+        feed_list=variables(),
+        places=CPU,
+        num_workers=2,
+        worker_init_fn=init,
+    )
+    first, second = (feed[0] for feed in made)
+    assert first["x"].value.tolist() != second["x"].value.tolist()
+    assert (first["y"].value.tolist(), second["y"].value.tolist()) == ([[0]], [[11]])
