@@ -103,9 +103,7 @@ def set_flags(flags: Mapping[str, Any]) -> None:
         raise TypeError(f"set_flags takes a dict, got {flags.__class__.__name__}")
     for name, value in flags.items():
         if name not in FLAGS:
-            raise ValueError(
-                f"Flag {name} cannot set its value: fluidx has no such flag"
-            )
+            raise ValueError(f"set_flags: there is no flag {name}")
         FLAGS[name] = value
 
 
@@ -121,8 +119,6 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
     found = {}
     for name in [flags] if isinstance(flags, str) else flags:
         if name not in FLAGS:
-            raise ValueError(
-                f"Flag {name} cannot get its value: fluidx has no such flag"
-            )
+            raise ValueError(f"get_flags: there is no flag {name}")
         found[name] = FLAGS[name]
     return found

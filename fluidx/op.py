@@ -32,10 +32,11 @@ class _Single:
         self._attrs = given
         unknown = sorted(set(given) - set(definition.attrs))
         if unknown:
+            slots = [s.name for s in definition.ins]
+            slots += [s.name for s in definition.outs]
             raise ValueError(
                 f"op {definition.type}: no slot or attribute {', '.join(unknown)}; it "
-                f"has {[s.name for s in (*definition.ins, *definition.outs)]} and "
-                f"{sorted(definition.attrs)}"
+                f"has {slots} and {sorted(definition.attrs)}"
             )
 
     def type(self) -> str:

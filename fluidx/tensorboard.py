@@ -22,12 +22,11 @@ class ScalarWriter:
     """Writes fetched values of one element, step by step, into a folder.
 
     Close it, or use it in a ``with`` block: what was added may be in memory until then.
-    EnforceNotMet: tensorboardX is not installed.
+    EnforceNotMet: tensorboardX is not installed. ::
 
-    >>> import tempfile, pytest
-    >>> _ = pytest.importorskip("tensorboardX")
-    >>> with ScalarWriter(tempfile.mkdtemp()) as writer:
-    ...     writer.add(0, {"loss": np.array([0.5], "float32"), "lr": 0.1})
+        with ScalarWriter("runs/first") as writer:
+            (loss,) = exe.run(feed=feed, fetch_list=[cost])
+            writer.add(step, {"loss": loss, "rate": 0.1})
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

@@ -183,8 +183,8 @@ def grad_filter(xp: Any, images: Any, d_out: Any, g: Geometry) -> Any:
     if _is_pointwise(g):
         d_flat = d_out.reshape(n, filters, -1)
         flat = images.reshape(n, channels, -1)
-        total = xp.matmul(d_flat, flat.transpose(0, 2, 1)).sum(0)
-        return total.reshape(filters, channels, 1, 1)
+        pointwise = xp.matmul(d_flat, flat.transpose(0, 2, 1)).sum(0)
+        return pointwise.reshape(filters, channels, 1, 1)
     if conv_winograd.pays(xp, images, filters, *g):
         return conv_winograd.grad_filter(xp, images, d_out, g.y, g.x)
     total: Any = 0

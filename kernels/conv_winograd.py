@@ -49,7 +49,7 @@ class _Tiles(NamedTuple):
     A row has one tile more than is used: tile t also reads two columns of t + 1.
     """
 
-    count: int
+    per_row: int
     images: int
     width: int
 
@@ -172,7 +172,7 @@ def _input_by_rows(xp: Any, images: Any, y: Axis, x: Axis, tiles: _Tiles) -> Any
     rows = y.out + y.kernel - 1
     out = scratch(xp, "tiles", (6, rows, channels * tiles.width), images.dtype)
     size = channels * tiles.width
-    phases = scratch(xp, "phases", (4, channels, tiles.count + 1, n), images.dtype)
+    phases = scratch(xp, "phases", (4, channels, tiles.per_row + 1, n), images.dtype)
     spare = scratch(xp, "spare", (2, size), images.dtype)
     source = images.transpose(2, 1, 3, 0)
     within, _ = inside(-y.before, 1, rows, y.size)
@@ -195,9 +195,9 @@ def forward(xp: Any, images: Any, weight: Any, y: Axis, x: Axis, out: Any) -> An
         tiles = _tiling(len(images[block]), x)
         v = _input_by_rows(xp, images[block], y, x, tiles)
         v = v.reshape(6, -1, tiles.width)
-        used = tiles.count * tiles.images
+        used = tiles.per_row * tiles.images
         products = scratch(xp, "products", (6, filters, used), v.dtype)
-        done = scratch(xp, "phases", (4, filters, tiles.count, tiles.images), v.dtype)
+        done = scratch(xp, "phases", (4, filters, tiles.per_row, tiles.images), v.dtype)
         spare = scratch(xp, "spare", (2, filters * used), v.dtype)
         into = out[block].transpose(2, 1, 3, 0)
         for row in range(y.out):  # one by one: the rest stays in the cache
@@ -222,7 +222,7 @@ def _by_channels(
     size = rows * tiles.width
     at_once = min(max(CHUNK // size, 1), channels)
     out = scratch(xp, key, (6, channels * size), images.dtype)
-    shape = (4, at_once, rows, tiles.count + 1, n)
+    shape = (4, at_once, rows, tiles.per_row + 1, n)
     phases = scratch(xp, "phases", shape, images.dtype)
     spare = scratch(xp, "spare", (2, at_once * size), images.dtype)
     within, there = inside(-top, 1, rows, height)

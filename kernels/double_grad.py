@@ -247,7 +247,7 @@ elementwise_div_grad_grad = second_order(
 
 def _div_rule(op: GradContext) -> list[OpSpec]:
     """The reference refuses where dX is not made; here d / y is then made anew."""
-    specs = _plain_div_rule(op)
+    specs: list[OpSpec] = list(_plain_div_rule(op))
     if "DX" in specs[-1].inputs:
         return specs
     d, y = op.input("Out" + GRAD), op.input("Y")
@@ -264,9 +264,7 @@ _div_grad.grad = _div_rule
 
 
 @elementwise_div_grad_grad.kernel
-def _(
-    xp: Any, y: Any, out: Any, d_x: Any, dd_x: Any, dd_y: Any, *, axis: int
-) -> Any:
+def _(xp: Any, y: Any, out: Any, d_x: Any, dd_x: Any, dd_y: Any, *, axis: int) -> Any:
     """With r = out: dX = d / y and dY = -d r / y; X has the shape of Out."""
     p, q = laid(out, y, axis)
     change = -_sum_of(xp, out, p, q, None, dd_y)

@@ -77,7 +77,8 @@ def to_numpy(kind: int) -> np.dtype[Any]:
     if kind is VarType.BF16:
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     try:
         return np.dtype(_NUMPY_NAMES[kind])
     except KeyError:
@@ -99,8 +100,8 @@ def as_dtype(value: Any) -> VarType:
         kind = VarType(int(value))
     else:
         try:
-            known = isinstance(value, str) and value == "bfloat16"
-            name = value if known else np.dtype(value).name
+            plain = isinstance(value, str) and value == "bfloat16"
+            name = value if plain else np.dtype(value).name
         except TypeError:
             name = str(value)
         if name not in _FROM_NUMPY:

@@ -21,11 +21,12 @@ __all__ = ["HALVES", "in_single", "runs_as_it_is"]
 
 HALVES = frozenset([VarType.FP16, VarType.BF16])
 #: ops that only move values, or convert them
-_MOVES = frozenset(
-    """assign assign_value cast concat expand fetch feed fill_constant fill_zeros_like
-    flatten2 gather isfinite isinf isnan lookup_table lookup_table_v2 reshape2 slice
-    split stack squeeze2 transpose2 transpose2_grad unsqueeze2 unstack""".split()
-)
+_MOVES = frozenset([
+    "assign", "assign_value", "cast", "concat", "expand", "fetch", "feed",
+    "fill_constant", "fill_zeros_like", "flatten2", "gather", "isfinite", "isinf",
+    "isnan", "lookup_table", "lookup_table_v2", "reshape2", "slice", "split", "stack",
+    "squeeze2", "transpose2", "transpose2_grad", "unsqueeze2", "unstack",
+])  # fmt: skip
 
 
 def runs_as_it_is(op: OpDef) -> bool:

@@ -129,9 +129,9 @@ def _(
     images = _nchw(x, data_layout)
     done = []
     for at, of in _parts(images.shape[1], groups):
-        vectors = (None if v is None else v[at] for v in (scale, bias))
+        a, b = (None if v is None else v[at] for v in (scale, bias))
         count = len(range(groups)[of])
-        done.append(_normalize(xp, images[:, at], *vectors, epsilon, count))
+        done.append(_normalize(xp, images[:, at], a, b, epsilon, count))
     if len(done) == 1:
         y, mean, variance = done[0]
     else:
@@ -189,9 +189,10 @@ def _(
     images, d_images = _nchw(y, data_layout), _nchw(d_y, data_layout)
     done = []
     for at, of in _parts(images.shape[1], groups):
-        vectors = (None if v is None else v[at] for v in (scale, bias))
-        given = (images[:, at], *vectors, variance[:, of], d_images[:, at])
-        done.append(_denormalize(xp, *given, epsilon, len(range(groups)[of])))
+        a, b = (None if v is None else v[at] for v in (scale, bias))
+        part, spread, d_part = images[:, at], variance[:, of], d_images[:, at]
+        count = len(range(groups)[of])
+        done.append(_denormalize(xp, part, a, b, spread, d_part, epsilon, count))
     d_x, d_scale, d_bias = done[0]
     if len(done) == 2:
         d_x = xp.concatenate((d_x, done[1][0]), 1)

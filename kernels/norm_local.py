@@ -53,8 +53,9 @@ def _channel_sums(xp: Any, values: Any, n: int, axis: int) -> Any:
     for offset in range(-(n // 2), n // 2 + 1):
         if offset:
             here, there = inside(offset, 1, channels, channels)
-            part = total[(*lead, here)]
-            part += values[(*lead, there)]
+            target, source = (*lead, here), (*lead, there)
+            part = total[target]
+            part += values[source]
     return total
 
 

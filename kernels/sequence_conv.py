@@ -163,7 +163,7 @@ def _(
     shifts = _Shifts(offsets)
     padding = padding if paddingTrainable else None
     seen = _windows(xp, x, padding, shifts, contextStart, contextLength)
-    return xp.dot(seen.reshape(len(x), -1), weight)
+    return xp.dot(seen.reshape(len(x), len(weight)), weight)
 
 
 @sequence_conv_grad.kernel
@@ -185,9 +185,10 @@ def _(
     d_x = d_padding = d_weight = None
     if wants[2]:
         seen = _windows(xp, x, padding, shifts, contextStart, contextLength)
-        d_weight = xp.dot(seen.reshape(len(x), -1).T, d_out)
+        d_weight = xp.dot(seen.reshape(len(x), len(weight)).T, d_out)
     if wants[0] or wants[1]:
-        d_seen = xp.dot(d_out, weight.T).reshape(len(x), contextLength, -1)
+        d_seen = xp.dot(d_out, weight.T)
+        d_seen = d_seen.reshape(len(x), contextLength, x.shape[1])
         d_x = xp.zeros(x.shape, d_out.dtype)
         if padding is not None:
             d_padding = xp.zeros(padding.shape, d_out.dtype)

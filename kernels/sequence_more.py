@@ -209,14 +209,12 @@ def _(xp: Any, x: Any, given: Any, *, maxlen: int, out_dtype: int) -> Any:
 
 
 def _infer_reset(op: InferContext) -> None:
-    x, target = op.input("X"), op.attr("target_lod")
-    level = 1
-    if op.has("Y"):
+    x = op.input("X")
+    if op.has("Y"):  # append does not count here, as in the reference
         level = max(1, op.input("Y").lod_level)
     else:
-        op.check(len(target) > 0, "needs Y or target_lod")
-    if op.attr("append"):
-        level += x.lod_level
+        op.check(len(op.attr("target_lod")) > 0, "needs Y or target_lod")
+        level = 1 + (x.lod_level if op.attr("append") else 0)
     op.set("Out", x.shape, x.dtype, level)
 
 
@@ -236,7 +234,7 @@ lod_reset = op(
 
 
 def _new_levels(lod: Any, y: Any, target: Any) -> Any:
-    """The levels of Y; else those that Y's elements, or the attribute, are."""
+    """The levels of Y; else the one that Y's elements, or the attribute, are."""
     if y is not None and lod.get("Y"):
         return lod["Y"]
     level = target if y is None else host(y).reshape(-1).tolist()
@@ -250,7 +248,7 @@ def _new_levels(lod: Any, y: Any, target: Any) -> Any:
 @lod_reset.lod_kernel
 def _(lod: dict[str, Any], values: dict[str, Any], attrs: dict[str, Any]) -> Any:
     levels = _new_levels(lod, values.get("Y"), attrs["target_lod"])
-    if attrs["append"] and lod.get("X"):
+    if attrs["append"] and lod.get("X") and not lod.get("Y"):
         levels = [*lod["X"], *levels]
     return {"Out": levels}
 

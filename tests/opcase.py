@@ -141,7 +141,9 @@ def output_lods(
     """The LoD of an op's outputs, from the LoD of its inputs; output slot -> LoD."""
     definition = kernels.find(type)
     known = any(
-        levels and any(_listed(levels)) for slot, levels in lod.items() if slot in inputs
+        levels and any(_listed(levels))
+        for slot, levels in lod.items()
+        if slot in inputs
     )
     if definition.lod_rule is not None and (known or definition.makes_lod):
         given = {slot: lod.get(slot) for slot in inputs}

@@ -34,7 +34,7 @@ FLOORS = (
     (
         *("compiler", "contrib", "core", "dataset", "dataset_factory", "debugger"),
         *("executor", "export", "flags", "framework", "graphviz", "install_check"),
-        *("io", "lod_tensor", "net_drawer", "op", "parallel_executor", "profiler"),
+        *("io", "lod_tensor", "op", "parallel_executor", "profiler"),
     ),
     ("communicator", "distributed"),
     ("dygraph", "incubate"),

@@ -42,7 +42,8 @@ def ctr_net():
         )
         return fluid.layers.sequence_pool(input=emb, pool_type="average")
 
-    concated = fluid.layers.concat([embedding_layer(s) for s in sparse] + [dense], axis=1)
+    pooled = [embedding_layer(s) for s in sparse]
+    concated = fluid.layers.concat(pooled + [dense], axis=1)
     for i, size in enumerate([32, 16]):
         concated = fluid.layers.fc(
             input=concated,
@@ -91,7 +92,8 @@ def set_parameters(program, place):
 
 def feed_of(files, place):
     """The lines of the first file as one batch."""
-    rows = [list(map(float, line.split())) for line in open(files[0])]
+    with open(files[0]) as lines:
+        rows = [list(map(float, line.split())) for line in lines]
     dense, slots, labels = [], [[] for _ in range(SLOTS)], []
     for row in rows:
         dense.append(row[1:4])
@@ -106,7 +108,7 @@ def feed_of(files, place):
         "label": np.array(labels, "int64"),
     }
     for i, slot in enumerate(slots):
-        flat = np.array(sum(slot, [])).reshape(-1, 1).astype("int64")
+        flat = np.concatenate(slot).reshape(-1, 1).astype("int64")
         lengths = [[len(s) for s in slot]]
         feed["C%d" % i] = fluid.create_lod_tensor(flat, lengths, place)
     return feed

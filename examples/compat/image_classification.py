@@ -69,15 +69,14 @@ def set_parameters(program, place):
     random = np.random.RandomState(3)
     for param in sorted(program.all_parameters(), key=lambda p: p.name):
         value = (0.1 * random.randn(*param.shape)).astype("float32")
-        if "batch_norm" in param.name or param.name.startswith("batch_norm"):
-            if not param.name.endswith("b_0"):
-                value += 1.0
+        if "batch_norm" in param.name and not param.name.endswith("b_0"):
+            value += 1.0
         fluid.global_scope().find_var(param.name).get_tensor().set(value, place)
 
 
 def train(network):
     main_program, startup_program = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main_program, startup_program):
+    with fluid.program_guard(main_program, startup_program):  # noqa: SIM117
         with fluid.unique_name.guard():
             images = fluid.data(name="pixel", shape=[None, 3, 16, 16], dtype="float32")
             label = fluid.data(name="label", shape=[None, 1], dtype="int64")
@@ -86,7 +85,7 @@ def train(network):
             avg_cost = fluid.layers.mean(cost)
             accuracy = fluid.layers.accuracy(input=predict, label=label)
             test_program = main_program.clone(for_test=True)
-            rate = fluid.layers.piecewise_decay(boundaries=[4, 8], values=[0.1, 0.05, 0.01])
+            rate = fluid.layers.piecewise_decay([4, 8], values=[0.1, 0.05, 0.01])
             optimizer = fluid.optimizer.Momentum(
                 learning_rate=rate,
                 momentum=0.9,
@@ -104,7 +103,7 @@ def train(network):
             labels = random.randint(0, 10, (8, 1)).astype("int64")
             data = kinds[labels[:, 0]] + 0.3 * random.rand(8, 3, 16, 16)
             feed = {"pixel": data.astype("float32"), "label": labels}
-            loss, acc = exe.run(main_program, feed=feed, fetch_list=[avg_cost, accuracy])
+            loss, acc = exe.run(main_program, feed, fetch_list=[avg_cost, accuracy])
             print("%s step %d loss %.7f" % (network.__name__, step, float(loss)))
         outs = exe.run(test_program, feed=feed, fetch_list=[avg_cost.name])
         print("%s test loss %.6f" % (network.__name__, np.mean(outs[0])))

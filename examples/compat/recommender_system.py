@@ -50,7 +50,9 @@ def get_mov_combined_features():
     mov_categories_hidden = layers.sequence_pool(
         input=mov_categories_emb, pool_type="sum"
     )
-    mov_title_id = layers.data(name="movie_title", shape=[1], dtype="int64", lod_level=1)
+    mov_title_id = layers.data(
+        name="movie_title", shape=[1], dtype="int64", lod_level=1
+    )
     mov_title_emb = layers.embedding(
         input=mov_title_id, size=[TITLES, 16], is_sparse=True
     )

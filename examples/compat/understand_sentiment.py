@@ -48,7 +48,8 @@ def texts(steps, batch, place):
         for label, length in zip(labels, lengths):
             half = random.rand(length) < 0.8
             side = numpy.where(half, label, 1 - label)
-            words.append(side * (DICT_DIM // 2) + random.randint(0, DICT_DIM // 2, length))
+            within = random.randint(0, DICT_DIM // 2, length)
+            words.append(side * (DICT_DIM // 2) + within)
         flat = numpy.concatenate(words).astype("int64").reshape(-1, 1)
         yield (
             fluid.create_lod_tensor(flat, [lengths.tolist()], place),

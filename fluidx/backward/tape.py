@@ -365,4 +365,9 @@ class Tape:
         if source is None:
             self.block.create_var(name=grad)
         else:
-            self.block.create_var(name=grad, shape=source.shape, dtype=source.dtype)
+            self.block.create_var(
+                name=grad,
+                shape=source.shape,
+                dtype=source.dtype,
+                lod_level=source.lod_level,
+            )

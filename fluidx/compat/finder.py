@@ -28,7 +28,7 @@ class Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] != "paddle":
             return None
-        return ModuleSpec(fullname, _Alias(fullname), is_package=True)
+        return ModuleSpec(fullname, _Alias(fullname))
 
 
 class AbsentFinder(MetaPathFinder):
@@ -66,9 +66,6 @@ class _Alias(Loader):
             raise _missing(name)
         source = f"import runpy\nrunpy.run_module({real!r}, None, '__main__', True)"
         return compile(source, f"<{name}>", "exec")
-
-    def is_package(self, name: str) -> bool:
-        return False  # to runpy: there is no __main__ in it
 
 
 def find_module(name: str) -> ModuleType:

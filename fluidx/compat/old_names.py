@@ -58,8 +58,8 @@ _NUMPY: dict[str, Any] = {
 def _getargspec(function: Any) -> Any:
     """``inspect.getargspec``, from what took its place."""
     full = inspect.getfullargspec(function)
-    kind = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
-    return kind(full.args, full.varargs, full.varkw, full.defaults)
+    ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
+    return ArgSpec(full.args, full.varargs, full.varkw, full.defaults)
 
 
 def _names() -> list[tuple[Any, str, Any]]:

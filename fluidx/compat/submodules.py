@@ -44,8 +44,10 @@ def layers_module(name: str) -> ModuleType | None:
         module = importlib.import_module(name)
     else:
         layers = importlib.import_module(_LAYERS)
-        module = layers.__dict__.get(last)
-        if not isinstance(module, ModuleType):
+        known = layers.__dict__.get(last)
+        if isinstance(known, ModuleType):
+            module = known
+        else:
             module = ModuleType(name, f"`{_LAYERS}` under another name of its own.")
             setattr(layers, last, module)
     _answer_from_layers(module)

@@ -70,7 +70,7 @@ def round(x: float, d: int = 0) -> float:
     >>> round(2.5), round(-0.55, 1)
     (3.0, -0.6)
     """
-    scale = 10**d
+    scale = 10.0**d
     if x > 0.0:
         return float(math.floor((x * scale) + 0.5)) / scale
     if x < 0.0:

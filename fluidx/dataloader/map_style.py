@@ -16,6 +16,10 @@ from fluidx.tensor import LoDTensor
 __all__ = ["BatchSampler", "Dataset", "MapSource", "default_collate_fn"]
 
 
+#: batches with much data that each worker may be ahead
+AHEAD = 4
+
+
 class Dataset:
     """Base of map-style datasets: define ``__getitem__`` and ``__len__``."""
 
@@ -101,7 +105,7 @@ class MapSource:
                 mine = plan[number::workers]
                 source = _worker_source(dataset, mine, collate, number, seed, init)
                 name = f"worker {number} of DataLoader"
-                self._workers.append(Worker(source, name))
+                self._workers.append(Worker(source, name, AHEAD))
         except BaseException:
             self.close()
             raise

@@ -1,3 +1,4 @@
+# ruff: noqa: PT028  the reader is called `test`
 """Small colour images of 10 or 100 classes: 50,000 for training, 10,000 for testing.
 
 A sample is (3072 float32 in [0, 1]: 32 x 32 red, green, blue; label). The files are the

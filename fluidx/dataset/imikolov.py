@@ -1,3 +1,4 @@
+# ruff: noqa: PT028  the reader is called `test`
 """Sentences of the Penn Treebank, as language models use them.
 
 NGRAM: a sample is a tuple of n word numbers. SEQ: a sample is (words, the words that

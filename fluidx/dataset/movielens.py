@@ -186,7 +186,7 @@ def _reader(
 
 
 def train(**kwargs: Any) -> Reader:
-    """The reader of the training ratings; rand_seed (0) and test_ratio (0.1) say which."""
+    """The reader of the training ratings; rand_seed (0), test_ratio (0.1): which."""
     return _reader(**kwargs)
 
 

@@ -10,7 +10,7 @@ import functools
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -23,8 +23,6 @@ MD5 = "155de2b77c6834dd8eea7cbe88e93acb"
 NUM_TRAINING_INSTANCES = 1600
 NUM_TOTAL_INSTANCES = 2000
 _WORD = re.compile(r"\w+|[^\w\s]+")
-
-Reader = Callable[[], Iterator[Any]]
 
 
 def _path() -> str:
@@ -48,10 +46,10 @@ def _reviews(path: str) -> list[tuple[list[str], int]]:
 @functools.lru_cache(maxsize=2)
 def _numbers(path: str) -> list[tuple[str, int]]:
     counts: Counter[str] = Counter()
-    for words, _ in _reviews(path):
+    # words of equal frequency: those of negative reviews first, as they come
+    for words, _ in sorted(_reviews(path), key=lambda review: review[1]):
         counts.update(words)
-    ordered = sorted(counts, key=lambda w: (-counts[w], w))
-    return [(word, i) for i, word in enumerate(ordered)]
+    return [(word, i) for i, (word, _) in enumerate(counts.most_common())]
 
 
 def get_word_dict() -> list[tuple[str, int]]:
@@ -59,25 +57,21 @@ def get_word_dict() -> list[tuple[str, int]]:
     return list(_numbers(_path()))
 
 
-def _reader(first: int, last: int) -> Reader:
+def _samples(first: int, last: int) -> Iterator[Any]:
     path = _path()
-
-    def read() -> Iterator[Any]:
-        numbers = dict(_numbers(path))
-        for words, label in _reviews(path)[first:last]:
-            yield [numbers[w] for w in words], label
-
-    return read
+    numbers = dict(_numbers(path))
+    for words, label in _reviews(path)[first:last]:
+        yield [numbers[w] for w in words], label
 
 
-def train() -> Reader:
-    """The reader of the training reviews."""
-    return _reader(0, NUM_TRAINING_INSTANCES)
+def train() -> Iterator[Any]:
+    """The training reviews. As in the reference, this is a reader by itself."""
+    return _samples(0, NUM_TRAINING_INSTANCES)
 
 
-def test() -> Reader:
-    """The reader of the test reviews."""
-    return _reader(NUM_TRAINING_INSTANCES, NUM_TOTAL_INSTANCES)
+def test() -> Iterator[Any]:
+    """The test reviews; a reader by itself."""
+    return _samples(NUM_TRAINING_INSTANCES, NUM_TOTAL_INSTANCES)
 
 
 def fetch() -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: PT028  the reader is called `test`
 """Pairs of English and German sentences (Multi30K, as in WMT-16).
 
 A sample is (source, target, the target's words that follow), word numbers, as in

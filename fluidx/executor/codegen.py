@@ -22,14 +22,12 @@ from collections.abc import Sequence
 from keyword import iskeyword
 from typing import Any
 
-import numpy as np
-
 from fluidx import kernels
 from fluidx.ir import Block, Operator
-from fluidx.kernels import EMPTY, GRAD, Call, OpDef, VarType
-from fluidx.kernels.half import HALVES, in_single, runs_as_it_is
+from fluidx.kernels import EMPTY, GRAD, Call, OpDef
 
 from .analysis import BlockFacts, Step
+from .halves import kernel_of
 from .steps import inner_writes
 
 __all__ = ["Writer"]
@@ -286,7 +284,7 @@ class Writer:
 
     def _op(self, index: int, op: Operator) -> None:
         definition = kernels.find(op.type)
-        kernel = self.constant(self._kernel(definition, op), "k")
+        kernel = self.constant(kernel_of(op, self.globals["xp"]), "k")
         inputs = [
             self._input(definition, op, i, index) for i in range(len(definition.ins))
         ]
@@ -300,21 +298,6 @@ class Writer:
         if definition.scoped:
             self._fetch_scoped(op)
         self._store(op)
-
-    def _kernel(self, definition: OpDef, op: Operator) -> Any:
-        """The op's kernel; on the host, halves go through float32."""
-        if self.globals["xp"] is not np or runs_as_it_is(definition):
-            return definition.run
-        if HALVES.isdisjoint(self._kinds(op, op.input_arg_names)):
-            return definition.run
-        declared = [self._kinds(op, op.output(s.name)) for s in definition.outs]
-        return in_single(definition, declared)
-
-    @staticmethod
-    def _kinds(op: Operator, names: Sequence[str]) -> list[VarType | None]:
-        """Element types that variables are declared in (None: not declared)."""
-        found = (op.block._find_var_recursive(n) for n in names)
-        return [None if v is None else v.dtype for v in found]
 
     def _fetch_scoped(self, op: Operator) -> None:
         """Take what the op, or its blocks, left in the scope."""

@@ -184,6 +184,22 @@ def _(g: Graph, op: Operator) -> None:
     _give_image(g, op, "Y", out, last)
 
 
+@rule("data_norm")
+def _(g: Graph, op: Operator) -> None:
+    if op.attrs.get("slot_dim", -1) > 0:
+        raise Unsupported("slot_dim is not exported")
+    size, total, squares = (
+        g.take(op, slot) for slot in ("BatchSize", "BatchSum", "BatchSquareSum")
+    )
+    even = g.node("Sub", [g.take(op, "X"), g.node("Div", [total, size])])
+    scales = g.node("Sqrt", [g.node("Div", [size, squares])])
+    out = g.node("Mul", [even, scales])
+    if op.attrs.get("enable_scale_and_shift"):
+        out = g.node("Mul", [out, g.take(op, "scale_w")])
+        out = g.node("Add", [out, g.take(op, "bias")])
+    g.give(op, "Y", out)
+
+
 @rule("lrn")
 def _(g: Graph, op: Operator) -> None:
     """ONNX divides alpha by the window's size."""

@@ -63,7 +63,7 @@ def _(g: Graph, op: Operator) -> None:
 
 @rule("lookup_table", "lookup_table_v2")
 def _(g: Graph, op: Operator) -> None:
-    if op.attrs.get("remote_prefetch"):
+    if op.attrs.get("remote_prefetch") and op.attrs.get("epmap"):
         raise Unsupported("its table is on parameter servers")
     ids = g.take(op, "Ids")
     if op.type == "lookup_table":
@@ -169,3 +169,25 @@ def _(g: Graph, op: Operator) -> None:
     out = g.node("Div", [x, length])
     g.give(op, "Norm", length)
     g.give(op, "Out", out)
+
+
+@rule("add_position_encoding")
+def _(g: Graph, op: Operator) -> None:
+    """Sines, then cosines, of position / 10000 ** step, for any length."""
+    x, dtype = g.take(op, "X"), g.dtype(op, "X")
+    if len(g.shape(op, "X")) != 3:
+        raise Unsupported("rows with LoD are not exported")
+    (width,) = g.static(op, "X", [2])
+    half = width // 2
+    step = np.arange(half) / (half - 1) if half > 1 else np.ones(1)
+    length = g.node("Squeeze", [g.sizes(x, 1, 2)])
+    ends = [g.constant(0, np.int64), length, g.constant(1, np.int64)]
+    positions = g.reshape(g.cast(g.node("Range", ends), dtype), -1, 1)
+    angles = g.node("Div", [positions, g.constant(10000.0**step, dtype)])
+    waves = [g.node("Sin", [angles]), g.node("Cos", [angles])]
+    encoding = g.node("Concat", waves, axis=1)
+    scaled = [
+        g.node("Mul", [value, g.constant(op.attrs[key], dtype)])
+        for value, key in ((x, "alpha"), (encoding, "beta"))
+    ]
+    g.give(op, "Out", g.node("Add", scaled))

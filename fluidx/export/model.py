@@ -72,7 +72,8 @@ def to_onnx(
     inputs and outputs. Unknown sizes become symbolic ones. scope: where parameters
     are, by default the global one. Opset 17, checked with ONNX's checker.
 
-    ExportError names every op that cannot be exported, with the line that built it.
+    ExportError names every op that cannot be exported, with the line that built it; or
+    the parameters are larger than the 2 GiB that one file holds.
     EnforceNotMet: the package onnx is not installed (extra ``onnx``).
 
     >>> import fluidx as fluid, pytest
@@ -91,15 +92,24 @@ def to_onnx(
     for name in inputs:
         graph.values[name] = graph.unique(name)
     _write(graph, outputs)
+    _check_size(graph)
     model = onnx.helper.make_model(
         _finished(onnx, graph, program, inputs, outputs),
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         producer_name="fluidx",
         ir_version=_IR_VERSION,
     )
-    if model.ByteSize() < 2**31:  # the checker takes no more
-        onnx.checker.check_model(model)
+    onnx.checker.check_model(model)
     return model
+
+
+def _check_size(graph: Graph) -> None:
+    """A protobuf message holds less than 2 GiB."""
+    size = sum(value.nbytes for value in graph.constants.values())
+    if size > 2**31 - 2**24:
+        raise ExportError(
+            [], f"export: the parameters have {size} bytes; an ONNX file holds 2 GiB"
+        )
 
 
 def _package() -> Any:

@@ -1,4 +1,4 @@
-"""Layers on sequences that stand in the reference's ``layers.nn``: LoD, row_conv, hash."""
+"""Sequence layers that the reference keeps in ``layers.nn``: LoD, row_conv, hash."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from .momentum import (
     MomentumOptimizer,
     SGDOptimizer,
 )
+from .pipeline import PipelineOptimizer
 from .private import DpsgdOptimizer
 from .wrappers import LookaheadOptimizer, RecomputeOptimizer
 
@@ -59,6 +60,7 @@ __all__ = [
     "Momentum",
     "MomentumOptimizer",
     "Optimizer",
+    "PipelineOptimizer",
     "RMSProp",
     "RMSPropOptimizer",
     "RecomputeOptimizer",

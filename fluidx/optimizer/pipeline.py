@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +82,11 @@ class PipelineOptimizer:
         no_grad_set: Any = None,
     ) -> None:
         """Append a training step of `loss` and cut it; see the class."""
+        if self._cut_list and all(v.name != loss.name for v in self._cut_list[-1]):
+            raise ValueError(
+                "PipelineOptimizer: the last of cut_list must hold the loss "
+                f"{loss.name}"
+            )
         self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
         program = loss.block.program
         options: Any = {
@@ -110,8 +115,8 @@ def cut(program: Program, cut_list: Sequence[Sequence[Variable]]) -> list[Sectio
         if number >= len(parts):
             raise ValueError(
                 f"PipelineOptimizer: op {op.type} comes behind {number} cuts, but "
-                f"cut_list makes {len(parts)} sections; list the cuts in the order in "
-                "which they are computed, and the loss as the last one"
+                f"cut_list makes {len(parts)} sections; of the variables of one cut "
+                "none may be computed from another"
             )
         parts[number].append(op)
     return [_section(program, parts, i) for i in range(len(parts))]
@@ -120,31 +125,63 @@ def cut(program: Program, cut_list: Sequence[Sequence[Variable]]) -> list[Sectio
 def _numbers(ops: Sequence[Operator], borders: set[str]) -> list[int]:
     """The section of each op: the first in which all that it reads is there.
 
-    What is computed at a border is there from the next section on. Ops that read
-    nothing made here go to where they are needed first.
+    What is computed at a border is there from the next section on. No op overtakes
+    one that reads or writes what it writes.
     """
     there: dict[str, int] = {}
-    numbers: list[int | None] = []
+    touched: dict[str, int] = {}
+    numbers = []
     for op in ops:
-        found = [there[n] for n in op.input_arg_names if n in there]
-        number = max(found) if found else None
+        reads, writes = op.input_arg_names, op.output_arg_names
+        number = max(
+            0,
+            *(there.get(n, 0) for n in reads),
+            *(touched.get(n, 0) for n in writes if n != EMPTY),
+        )
         numbers.append(number)
-        if number is None:
-            continue
-        for name in op.output_arg_names:
+        for name in (*reads, *writes):
+            touched[name] = max(number, touched.get(name, 0))
+        for name in writes:
             there[name] = number + (name in borders)
-    return _settled(ops, numbers, there, borders)
+    return _postponed(ops, numbers, set(there))
 
 
-def _settled(
-    ops: Sequence[Operator],
-    numbers: list[int | None],
-    there: Mapping[str, int],
-    borders: set[str],
+def _postponed(
+    ops: Sequence[Operator], numbers: list[int], made: set[str]
 ) -> list[int]:
-    """Numbers for ops that read nothing made by others before them.
+    """Ops that read nothing made here go to where they are needed first."""
+    needed: dict[str, int] = {}
+    for i in range(len(ops) - 1, -1, -1):
+        op = ops[i]
+        if made.isdisjoint(op.input_arg_names):
+            users = [needed[n] for n in op.output_arg_names if n in needed]
+            numbers[i] = min(users, default=numbers[i])
+        for name in op.input_arg_names:
+            needed[name] = min(numbers[i], needed.get(name, numbers[i]))
+    return numbers
 
-    The first ops of the network are among them, so what depends on them only has no
-    number yet either: they are the first section's.
-    """
-    raise NotImplementedError
+
+def _section(
+    program: Program, parts: Sequence[Sequence[Operator]], index: int
+) -> Section:
+    """A section's own program, and how it hangs together with the others."""
+    source, part = program.global_block(), Program()
+    part.random_seed = program.random_seed
+    block = part.global_block()
+    reads: set[str] = set()
+    made: set[str] = set()
+    for op in parts[index]:
+        reads.update(n for n in op.input_arg_names if n not in made)
+        made.update(op.output_arg_names)
+        for name in (*op.input_arg_names, *op.output_arg_names):
+            var = source._find_var_recursive(name)
+            if var is not None and not block.has_var(name):
+                block.vars[name] = var.copy_to(block)
+        block._adopt(op.copy_to(block))
+    later = {n for ops in parts[index + 1 :] for op in ops for n in op.input_arg_names}
+    persistable = {v.name for v in source.vars.values() if v.persistable}
+    return Section(
+        part,
+        frozenset(reads - {EMPTY}),
+        frozenset((made & later) - persistable - {EMPTY}),
+    )

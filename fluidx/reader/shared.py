@@ -103,7 +103,7 @@ def write(encoded: Encoded, target: Any) -> None:
         at += _padded(array.nbytes)
 
 
-def decode(header: bytes, data: Any) -> Any:
+def decode(header: Any, data: Any) -> Any:
     """The item again; its arrays are copies of their own."""
     tree, specs = marshal.loads(header)
     found: list[Any] = []

@@ -78,7 +78,7 @@ class _Values(Cell):
         self.lod = None
 
     @property
-    def value(self) -> Any:  # type: ignore[override]
+    def value(self) -> Any:
         return self._of.value
 
     @value.setter

@@ -228,7 +228,7 @@ def test_restored_names_mean_what_they_meant():
         "import inspect, fractions\n"
         "assert not o.missing()\n"
         "assert np.zeros(2, np.int).dtype == 'int64' and np.asscalar(np.ones(1)) == 1\n"
-        "assert np.in1d([[1, 2], [3, 4]], [2]).tolist() == [False, True, False, False]\n"
+        "assert np.in1d([[1, 2], [3, 4]], [2]).tolist() == [0, 1, 0, 0]\n"
         "assert np.product([2, 3]) == 6 and np.asfarray([1]).dtype == 'float64'\n"
         "assert inspect.getargspec(lambda a, b=1: 0).args == ['a', 'b']\n"
         "assert fractions.gcd(4, 6) == 2 and np.bool(1) is np.True_\n"

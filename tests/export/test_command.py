@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -49,3 +50,12 @@ def test_what_cannot_be_exported(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_no_model(tmp_path: Path):
     arguments = ["export", str(tmp_path / "no"), "--to", "onnx", str(tmp_path / "o")]
     assert main(arguments) == 2
+
+
+def test_without_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    arguments = ["export", str(GOLDEN / "infer_separate"), "--to", "onnx"]
+    assert main([*arguments, str(tmp_path / "o")]) == 2
+    assert "pip install 'fluidx[onnx]'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Gradients of gradients: programs and values as the reference's, finite differences."""
+"""Gradients of gradients: the reference's programs and values, finite differences."""
 
 from __future__ import annotations
 

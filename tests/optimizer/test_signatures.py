@@ -22,7 +22,7 @@ HOMES = {
     "fluid.backward": fluidx.backward,
 }
 #: names that fluidx does not have
-MISSING = {"PipelineOptimizer"}
+MISSING: set[str] = set()
 NAMES = [(h, n) for h, names in API.items() for n in names if n not in MISSING]
 
 

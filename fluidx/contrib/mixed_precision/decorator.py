@@ -105,9 +105,11 @@ class OptimizerWithMixedPrecision:
         """Append loss scaling and the optimizer's updates; returns the update ops."""
         if self._dynamic is not None:
             grads = [grad for _, grad in scaled_params_grads]
-            finite = all_finite(grads)
-            self._dynamic.update(finite)
-            clear_unless(finite, grads)
+            # the reference gives these ops no role, and so cannot clone for testing
+            with default_main_program()._optimized_guard([]):
+                finite = all_finite(grads)
+                self._dynamic.update(finite)
+                clear_unless(finite, grads)
         made: list[Operator] = self._optimizer.apply_gradients(scaled_params_grads)
         return made
 

@@ -11,21 +11,22 @@ __all__ = ["AutoMixedPrecisionLists"]
 #: run in half precision
 WHITE = frozenset(["conv2d", "matmul", "mul"])
 #: run in float32, like every op that stands in no list
-BLACK = frozenset(
-    """cos_sim cross_entropy cross_entropy2 exp log mean
-    sigmoid_cross_entropy_with_logits softmax softmax_with_cross_entropy square
-    sum""".split()
-)
+BLACK = frozenset([
+    "cos_sim", "cross_entropy", "cross_entropy2", "exp", "log", "mean",
+    "sigmoid_cross_entropy_with_logits", "softmax", "softmax_with_cross_entropy",
+    "square", "sum",
+])  # fmt: skip
 #: run as what makes their inputs does
-GRAY = frozenset(
-    """batch_norm cast dropout elementwise_add elementwise_div elementwise_floordiv
-    elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow
-    elementwise_sub fill_constant flatten2 gather gaussian_random
-    gaussian_random_batch_size_like get_tensor_from_selected_rows leaky_relu
-    lookup_table pool2d pool3d rank relu relu6 reshape2 scale sigmoid sign slice
-    soft_relu stack tanh top_k transpose2 uniform_random_batch_size_like
-    unstack""".split()
-)
+GRAY = frozenset([
+    "batch_norm", "cast", "dropout", "elementwise_add", "elementwise_div",
+    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
+    "elementwise_mul", "elementwise_pow", "elementwise_sub", "fill_constant",
+    "flatten2", "gather", "gaussian_random", "gaussian_random_batch_size_like",
+    "get_tensor_from_selected_rows", "leaky_relu", "lookup_table", "pool2d", "pool3d",
+    "rank", "relu", "relu6", "reshape2", "scale", "sigmoid", "sign", "slice",
+    "soft_relu", "stack", "tanh", "top_k", "transpose2",
+    "uniform_random_batch_size_like", "unstack",
+])  # fmt: skip
 _HALVES = (VarType.FP16, VarType.BF16)
 
 

@@ -32,6 +32,12 @@ def clear_unless(finite: Variable, grads: Sequence[Variable]) -> None:
                 layers.assign(layers.zeros_like(grad), grad)
 
 
+def _counter(name: str) -> Variable:
+    return layers.create_global_var(
+        [1], 0, "int32", persistable=True, name=unique_name.generate(name)
+    )
+
+
 @dataclass
 class DynamicScale:
     """The scale, its counters and its rules, as variables of the programs."""
@@ -54,16 +60,10 @@ class DynamicScale:
         decr_ratio: float,
     ) -> DynamicScale:
         """Declare the counters in the default programs."""
-        limits = [
-            layers.fill_constant([1], "int32", n) for n in (incr_every, decr_every)
-        ]
-        counters = [
-            layers.create_global_var(
-                [1], 0, "int32", persistable=True, name=unique_name.generate(name)
-            )
-            for name in ("num_good_steps", "num_bad_steps")
-        ]
-        return cls(scale, *limits, *counters, incr_ratio, decr_ratio)
+        most_good = layers.fill_constant([1], "int32", incr_every)
+        most_bad = layers.fill_constant([1], "int32", decr_every)
+        good, bad = _counter("num_good_steps"), _counter("num_bad_steps")
+        return cls(scale, most_good, most_bad, good, bad, incr_ratio, decr_ratio)
 
     def update(self, finite: Variable) -> None:
         """Append the ops that count this step and change the scale."""

@@ -120,7 +120,7 @@ def _weighted(fluid, type, slots, out, shape, dtype, attrs):
     made = block.create_var(name="made", dtype=dtype, shape=shape)
     block.append_op(
         type=type,
-        inputs={k: v for k, v in slots.items()},
+        inputs=dict(slots),
         outputs={out: made},
         attrs=attrs,
     )

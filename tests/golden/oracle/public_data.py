@@ -1,8 +1,10 @@
 """What the reference reads from tiny files of `public_data_files`."""
 
+import itertools
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +24,10 @@ def download(url, module_name, md5sum, save_name=None):
 
 
 data.common.download = download
-(Path(data.common.DATA_HOME) / "wmt16").mkdir(parents=True)
+HOME = Path(data.common.DATA_HOME)
+(HOME / "wmt16").mkdir(parents=True)
+(HOME / "corpora").mkdir()
+shutil.copy(FILES["movie_reviews%2Fmovie_reviews.zip"], str(HOME / "corpora"))
 
 
 def plain(value):
@@ -46,7 +51,7 @@ def plain(value):
 
 
 def read(reader):
-    return plain(list(reader()))
+    return plain(list(itertools.islice(reader(), 12)))
 
 
 def cases():
@@ -92,7 +97,7 @@ def cases():
     yield "wmt16.train", lambda: read(data.wmt16.train(5, 6))
     yield "wmt16.test", lambda: read(data.wmt16.test(20, 20))
     yield "wmt16.validation", lambda: read(data.wmt16.validation(6, 5, "de"))
-    yield "wmt16.get_dict", lambda: plain(data.wmt16.get_dict("en", 6))
+    yield "wmt16.get_dict", lambda: plain(data.wmt16.get_dict("en", 5))
     yield "wmt16.get_dict.words", lambda: plain(data.wmt16.get_dict("de", 6, True))
     yield "conll05.get_dict", lambda: plain(data.conll05.get_dict())
     yield (
@@ -104,8 +109,8 @@ def cases():
 
 def sentiment_cases():
     yield "sentiment.get_word_dict", lambda: plain(data.sentiment.get_word_dict())
-    yield "sentiment.train", lambda: read(data.sentiment.train())
-    yield "sentiment.test", lambda: read(data.sentiment.test())
+    yield "sentiment.train", lambda: plain(list(data.sentiment.train()))
+    yield "sentiment.test", lambda: plain(list(data.sentiment.test()))
 
 
 found = {}

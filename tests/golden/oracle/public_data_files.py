@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import pickle
 import struct
 import tarfile
 import zipfile
@@ -37,13 +36,37 @@ def mnist(folder):
     return made
 
 
+def old_pickle(key, data, labels):
+    """{"data": data, key: labels} as Python 2 and its numpy wrote it, protocol 2."""
+
+    def text(value):
+        return b"U" + bytes([len(value)]) + value
+
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85"
+        + text(b"b")
+        + b"\x87R(K\x01K"
+        + bytes([len(data)])
+        + b"M\x00\x0c\x86cnumpy\ndtype\n"
+        + text(b"u1")
+        + b"K\x00K\x01\x87R(K\x03"
+        + text(b"|")
+        + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"
+        + struct.pack("<I", data.nbytes)
+        + data.tobytes()
+        + b"tb"
+    )
+    numbers = b"](" + b"".join(b"K" + bytes([v]) for v in labels) + b"e"
+    return b"\x80\x02}(" + text(b"data") + array + text(key) + numbers + b"u."
+
+
 def cifar(folder):
     rng = np.random.RandomState(1)
 
     def batch(key, count):
         data = rng.randint(0, 256, (count, 3072)).astype("uint8")
         labels = rng.randint(0, 10, count).tolist()
-        return pickle.dumps({b"data": data, key: labels}, 2)
+        return old_pickle(key, data, labels)
 
     ten = [
         ("cifar-10-batches-py/data_batch_1", batch(b"labels", 2)),
@@ -164,7 +187,7 @@ def sentiment(folder):
     texts = {
         "neg/cv000_1.txt": "bad film , isn't it ?\nbad !\n",
         "neg/cv001_2.txt": "so bad it hurts .\n",
-        "pos/cv000_3.txt": "good film !\n",
+        "pos/cv000_3.txt": "good film ! positive\n",
         "pos/cv001_4.txt": "good , good film it is .\n",
     }
     path = folder / "movie_reviews.zip"

@@ -211,6 +211,9 @@ def resets():
     level = np.array([0, 1, 4, 5], "int32")
     yield case(op, {"X": seq(x, ONE), "Y": level}, {}, ["Out"], grads=d_out)
     yield case(op, {"X": seq(x, ONE), "Y": seq(level, [[0, 1, 4]])}, {}, ["Out"])
+    for data in (x, seq(x, ONE)):
+        for like in (seq(x, ONE), seq(x, TWO), level):
+            yield case(op, {"X": data, "Y": like}, {"append": True}, ["Out"])
     for level in ([0, 1, 4], [1, 5], [0, 4, 3, 5], [0], []):
         yield case(op, {"X": x}, {"target_lod": level}, ["Out"])
 

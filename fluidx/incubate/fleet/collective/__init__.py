@@ -71,8 +71,8 @@ class Collective(Fleet):
 
         strategy: a `DistributedStrategy`.
         """
-        self._optimizer = CollectiveOptimizer(optimizer, strategy, self)
-        return self._optimizer
+        made = self._optimizer = CollectiveOptimizer(optimizer, strategy, self)
+        return made
 
     def _whole(self, program: Any) -> Program:
         program = program or self._origin_program

@@ -142,8 +142,8 @@ class DistributedTranspiler(Fleet):
         strategy: of `StrategyFactory`, or a `DistributeTranspilerConfig`; by default
         sync. TypeError for anything else.
         """
-        self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
-        return self._optimizer
+        made = self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
+        return made
 
     def _transpile(self, main: Program, startup: Program) -> None:
         strategy = self._strategy
