@@ -130,10 +130,10 @@ def _(
         turn = int(flat_pos[-1]) % slide_steps
         all_pos = _slide(flat_pos, hits, slide_steps, turn)
         all_neg = _slide(flat_neg, misses, slide_steps, turn)
-    else:
-        flat_pos += hits
-        flat_neg += misses
-        all_pos, all_neg = flat_pos, flat_neg
+    else:  # the layer's counts of one batch have an element more
+        all_pos, all_neg = flat_pos[:bins], flat_neg[:bins]
+        all_pos += hits
+        all_neg += misses
     return _area(xp, all_pos, all_neg), pos, neg
 
 

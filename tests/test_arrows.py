@@ -29,7 +29,7 @@ FLOORS = (
         *("average", "backward", "clip", "data_feeder", "dataloader", "evaluator"),
         *("initializer", "input", "reader"),
         *("layer_helper", "layers", "metrics", "nets", "optimizer", "param_attr"),
-        *("regularizer", "tensor", "tensorboard", "transpiler"),
+        *("regularizer", "tensor", "tensorboard", "transpiler", "wrapped_decorator"),
     ),
     (
         *("compiler", "contrib", "core", "dataset", "dataset_factory", "debugger"),

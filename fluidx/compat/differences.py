@@ -7,6 +7,7 @@ __all__ = ["DIFFERENCES", "difference"]
 _PLACE = "runs on CuPy (extra cuda13); without a device it raises"
 _ONE = "within a process programs run on one device; use several processes for more"
 _KEPT = "kept and read back; the executor needs none of its options but for trainers"
+_END = "the run that ends a pass (EOFException) is no step of a learning rate schedule"
 
 #: below paddle.fluid
 DIFFERENCES = {
@@ -32,6 +33,8 @@ DIFFERENCES = {
     "contrib.op_freq_statistic": "works (on Python 3 the reference's fails)",
     "layers.uniform_random": "other random numbers from the same seed",
     "layers.gaussian_random": "other random numbers from the same seed",
+    "layers.py_reader": _END,
+    "layers.create_py_reader_by_data": _END,
     "layers.dropout": "other random numbers from the same seed",
     "initializer.Uniform": "other random numbers from the same seed",
     "initializer.Normal": "other random numbers from the same seed",

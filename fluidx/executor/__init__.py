@@ -1,5 +1,7 @@
 """Running programs: Block -> Plan -> run."""
 
+from fluidx.tensor import global_scope, scope_guard
+
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .dataset_run import FetchHandler
 from .executor import Executor
@@ -14,4 +16,6 @@ __all__ = [
     "FetchHandler",
     "ParallelExecutor",
     "Plan",
+    "global_scope",
+    "scope_guard",
 ]

@@ -115,6 +115,12 @@ class _Order:
             return ""
         if owner is not None and owner.type.endswith("_grad") and GRAD in name:
             return ""  # a gradient that nothing made: zero
+        if any(
+            name in op.inputs.get("blocking_queue", ())
+            for op in block.ops
+            if op.type == "create_py_reader"
+        ):
+            return ""  # the queue of a reader stands outside of the program
         return f"no such variable in block {block.idx} or around it"
 
     def early(self, block: Block, name: str, made: set[str]) -> bool:

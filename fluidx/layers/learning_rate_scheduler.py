@@ -37,6 +37,10 @@ def _step(begin: int = 0) -> Any:
     return cast(counter, "float32")
 
 
+#: the reference's name: scripts import it for schedules of their own
+_decay_step_counter = _step
+
+
 def _guard() -> Any:
     return default_main_program()._lr_schedule_guard()
 

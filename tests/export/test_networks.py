@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
+from export.onnx_check import run_onnx
 from golden.networks.networks import networks
 
 import fluidx as fluid
 from fluidx.export import to_onnx
-
-pytest.importorskip("onnx", reason="the extra onnx is not installed")
-ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 
 def prediction(program: fluid.Program) -> str:
@@ -22,15 +18,6 @@ def prediction(program: fluid.Program) -> str:
     first = (losses or [op for op in ops if op.type == "square"])[0]
     slots = ("X", "Logits", "Predicted")
     return next(first.input(s)[0] for s in slots if first.inputs.get(s))
-
-
-def run_onnx(model: Any, feed: dict[str, Any]) -> Any:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    data = model.SerializeToString()
-    return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"]).run(
-        None, feed
-    )[0]
 
 
 @pytest.mark.parametrize("name", networks())
@@ -49,7 +36,7 @@ def test_network(name: str):
         feed = {n: value for n, value in feed.items() if n in read}
         model = to_onnx(test, list(feed), [target])
         (wanted,) = exe.run(test, feed=feed, fetch_list=[target], use_prune=True)
-        got = run_onnx(model, feed)
+        (got,) = run_onnx(model, feed)
         assert got.shape == wanted.shape
         assert np.ptp(wanted) > 0
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=5e-6)

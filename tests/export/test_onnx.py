@@ -2,67 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from export.onnx_check import check, rand, run_onnx
 
 import fluidx as fluid
 from fluidx import layers
 from fluidx.export import ExportError, exportable_ops, save_onnx, to_onnx, unexportable
 
-pytest.importorskip("onnx", reason="the extra onnx is not installed")
-ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-
 GOLDEN = Path(__file__).parent.parent / "golden" / "models"
-Build = Callable[..., Any]
-
-
-def rand(*shape: int, low: float = -2.0, high: float = 2.0, seed: int = 3) -> Any:
-    values = np.random.RandomState(seed).uniform(low, high, shape)
-    return values.astype("float32")
-
-
-def run_onnx(model: Any, feed: dict[str, Any]) -> list[Any]:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    data = model.SerializeToString()
-    session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    return session.run(None, feed)
-
-
-def check(
-    build: Build, *, atol: float = 2e-6, unknown: tuple[int, ...] = (0,), **feed: Any
-) -> Any:
-    """Build a net over the fed arrays; both systems must agree. Returns the model."""
-    main, startup = fluid.Program(), fluid.Program()
-    main.random_seed = startup.random_seed = 7
-    with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        inputs = [
-            fluid.data(
-                name,
-                [None if i in unknown else d for i, d in enumerate(a.shape)],
-                a.dtype,
-            )
-            for name, a in feed.items()
-        ]
-        found = build(*inputs)
-    outs = list(found) if isinstance(found, (list, tuple)) else [found]
-    test = main.clone(for_test=True)
-    scope, exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
-    exe.run(startup, scope=scope)
-    wanted = exe.run(test, feed=feed, fetch_list=outs, scope=scope)
-    model = to_onnx(test, list(feed), outs, scope)
-    got = run_onnx(model, feed)
-    for ours, theirs in zip(wanted, got, strict=True):
-        assert np.asarray(theirs).dtype == ours.dtype
-        assert np.asarray(theirs).shape == ours.shape
-        np.testing.assert_allclose(theirs, ours, rtol=2e-5, atol=atol)
-    return model
-
-
 ACTIVATIONS = (
     *("relu", "sigmoid", "tanh", "exp", "abs", "ceil", "floor", "reciprocal", "erf"),
     *("sin", "cos", "softplus", "softsign", "sign", "relu6", "leaky_relu", "elu"),
@@ -283,92 +234,6 @@ def test_padding():
             layers.pad(x, [0, 0, 0, 1, 1, 2, 0, 0], 0.25),
         ],
         x=rand(2, 3, 4, 4),
-    )
-
-
-# ---------------------------------------------------------------- images
-
-CONVOLUTIONS: list[dict[str, Any]] = [
-    {"padding": 1},
-    {"padding": "SAME", "stride": 2},
-    {"padding": "VALID", "dilation": 2},
-    {"padding": [1, 0, 2, 1], "stride": [1, 2], "groups": 2},
-    {"padding": 1, "groups": 4, "use_cudnn": False},
-]
-
-
-@pytest.mark.parametrize("how", CONVOLUTIONS)
-def test_conv2d(how: dict[str, Any]):
-    check(lambda x: layers.conv2d(x, 8, 3, act="relu", **how), x=rand(2, 4, 9, 8))
-
-
-def test_conv2d_channels_last():
-    check(
-        lambda x: layers.conv2d(x, 8, 3, padding=1, data_format="NHWC"),
-        x=rand(2, 9, 8, 4),
-    )
-
-
-TRANSPOSED: list[dict[str, Any]] = [
-    {"filter_size": 3, "padding": 1, "groups": 2},
-    {"filter_size": 3, "padding": 1, "output_size": [18, 17]},
-    {"filter_size": 2, "padding": [0, 1, 1, 0], "dilation": 2},
-]
-
-
-@pytest.mark.parametrize("how", TRANSPOSED)
-def test_conv2d_transpose(how: dict[str, Any]):
-    check(lambda x: layers.conv2d_transpose(x, 6, stride=2, **how), x=rand(2, 4, 9, 9))
-
-
-POOLS: list[dict[str, Any]] = [
-    {"pool_size": 2, "pool_stride": 2},
-    {"pool_size": 3, "pool_stride": 2, "pool_padding": 1},
-    {"pool_size": 3, "pool_stride": 2, "pool_padding": 1, "exclusive": False},
-    {"pool_size": 3, "pool_stride": 2, "ceil_mode": True},
-    {"pool_size": 3, "pool_padding": "SAME", "pool_stride": 2},
-    {"global_pooling": True},
-]
-
-
-@pytest.mark.parametrize("kind", ["max", "avg"])
-@pytest.mark.parametrize("how", POOLS)
-def test_pool2d(kind: str, how: dict[str, Any]):
-    check(lambda x: layers.pool2d(x, pool_type=kind, **how), x=rand(2, 3, 8, 9))
-
-
-@pytest.mark.parametrize("kind", ["max", "avg"])
-@pytest.mark.parametrize("size", [1, [2, 3]])
-def test_adaptive_pool2d(kind: str, size: Any):
-    check(lambda x: layers.adaptive_pool2d(x, size, kind), x=rand(2, 3, 8, 9))
-
-
-def test_normalisation():
-    def build(x: Any) -> list[Any]:
-        return [
-            layers.batch_norm(x, act="relu"),
-            layers.instance_norm(x),
-            layers.group_norm(x, 2),
-            layers.layer_norm(x),
-            layers.layer_norm(x, begin_norm_axis=3, scale=False, shift=False),
-            layers.lrn(x),
-            layers.pixel_shuffle(x, 2),
-        ]
-
-    check(build, x=rand(2, 4, 5, 6), atol=1e-5)
-
-
-@pytest.mark.parametrize("corners", [True, False])
-@pytest.mark.parametrize("align_mode", [0, 1])
-def test_resize(corners: bool, align_mode: int):
-    check(
-        lambda x: [
-            layers.resize_bilinear(
-                x, [7, 5], align_corners=corners, align_mode=align_mode
-            ),
-            layers.resize_nearest(x, [6, 9], align_corners=corners),
-        ],
-        x=rand(2, 3, 4, 5),
     )
 
 

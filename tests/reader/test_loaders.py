@@ -14,6 +14,7 @@ import pytest
 import fluidx as fluid
 from fluidx.core import EOFException
 from fluidx.ir.errors import EnforceNotMet, FeedError, RunError
+from fluidx.ir.verify import verify
 
 CPU = fluid.CPUPlace()
 LOADER = fluid.io.DataLoader
@@ -405,6 +406,18 @@ def test_the_ops_are_the_reference_s():
     assert (read.type, read.input("Reader")) == ("read", ["double_buffer_0"])
     assert read.output("Out") == ["x", "y"]
     assert fluid.default_startup_program().global_block().ops == []
+
+
+def test_programs_that_read_are_sound_and_travel():
+    loader_in_program()
+    _, mean = py_reader_layer()
+    main = fluid.default_main_program()
+    assert verify(main) == []
+    assert verify(fluid.default_startup_program()) == []
+    again = fluid.Program.from_text(main.to_text())
+    assert ops_of(again) == ops_of(main)
+    with pytest.raises(RunError, match=r"'double_buffer_0' is no reader .* feed x, y"):
+        run(mean.name, again)
 
 
 def test_the_ops_of_py_reader_are_the_reference_s():
