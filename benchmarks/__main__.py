@@ -1,6 +1,6 @@
 """All benchmarks, ours beside the peers, as ratios.
 
-    python -m benchmarks [--oracle PATH_TO_PYTHON_WITH_PADDLE] [--rounds N] [--threads N]
+    python -m benchmarks [--oracle PYTHON_WITH_PADDLE] [--rounds N] [--threads N]
 
 PyTorch is measured where it is installed; the reference where a Python that has it is
 given (or named by ORACLE). Ours and theirs alternate; a figure is the best round's

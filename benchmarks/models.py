@@ -124,7 +124,7 @@ def measure(fluid, name):
     with fluid.scope_guard(fluid.Scope()):
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
-        for step in range(before + steps):
+        for _ in range(before + steps):
             begin = time.perf_counter()
             exe.run(main, feed=feed, fetch_list=[loss])
             times.append(time.perf_counter() - begin)

@@ -1,6 +1,6 @@
 """Two servers and two trainers on this machine: milliseconds per sync step.
 
-    python -m benchmarks.pserver [--oracle PATH_TO_PYTHON_WITH_PADDLE]
+python -m benchmarks.pserver [--oracle PATH_TO_PYTHON_WITH_PADDLE]
 """
 
 from __future__ import annotations

@@ -44,8 +44,9 @@ def classifier(m: Any, x: Any, classes: int) -> Step:
 
 
 def mlp() -> Step:
-    sizes = [nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU()]
-    return classifier(nn.Sequential(*sizes, nn.Linear(200, 10)), torch.rand(128, 784), 10)
+    parts = [nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU()]
+    m = nn.Sequential(*parts, nn.Linear(200, 10))
+    return classifier(m, torch.rand(128, 784), 10)
 
 
 def lenet() -> Step:

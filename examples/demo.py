@@ -66,7 +66,8 @@ def traffic_table(out, roles):
     table = Table("role", "sent", "received", title="bytes over the wire")
     for role in roles:
         traffic = results(out, role)["traffic"]
-        table.add_row(role, f"{traffic['sent_bytes']:,}", f"{traffic['received_bytes']:,}")
+        counts = (traffic["sent_bytes"], traffic["received_bytes"])
+        table.add_row(role, *(f"{count:,}" for count in counts))
     return table
 
 

@@ -7,7 +7,7 @@ Mirrors ``core.VarDesc.VarType``: one enumeration names both what a variable is
 from __future__ import annotations
 
 import enum
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ _FROM_NUMPY["bfloat16"] = VarType.BF16
 _FLOATING = {VarType.FP16, VarType.BF16, VarType.FP32, VarType.FP64}
 
 
-@lru_cache(maxsize=None)
+@cache
 def to_numpy(kind: int) -> np.dtype[Any]:
     """The numpy dtype of an element type; TypeError for a variable kind.
 

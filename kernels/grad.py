@@ -56,9 +56,7 @@ class GradContext:
 
     def input_grad(self, slot: str) -> list[str]:
         """Names of the gradients to make for an input slot (@EMPTY@: unwanted)."""
-        return [
-            EMPTY if n in self.no_grad else grad_name(n) for n in self.input(slot)
-        ]
+        return [EMPTY if n in self.no_grad else grad_name(n) for n in self.input(slot)]
 
 
 GradRule = Callable[[GradContext], Sequence[OpSpec]]

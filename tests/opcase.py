@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import GRAD, GradContext, InferContext, Meta, OpDef, SelectedRows
 from strict_xp import strict_xp
 
 from fluidx import kernels
+from fluidx.kernels import GRAD, GradContext, InferContext, Meta, OpDef, SelectedRows
 
 Arrays = dict[str, Any]
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, Meta
 from opcase import OpCase, grads_of, run_op
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, Meta
 
 HERE = Path(__file__).parent / "golden" / "oracle"
 

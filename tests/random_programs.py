@@ -6,9 +6,8 @@ import math
 import random
 from typing import Any
 
-from fluidx.kernels import VarType
-
 from fluidx.ir import Block, Operator, Parameter, Program, Variable, Where
+from fluidx.kernels import VarType
 
 _LETTERS = 'abXY09_@.-/+ ,:#"()[]{}=|\\\n\té\u4e2d'
 _ELEMENTS = [t for t in VarType if t <= VarType.FP64 or t >= VarType.SIZE_T]

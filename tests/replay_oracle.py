@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta, SelectedRows, VarType
 from opcase import OpCase, grads_of, output_lods, run_op
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta, SelectedRows, VarType
 
 FOLDER = Path(__file__).parent / "golden" / "oracle"
 REFUSALS = (InferError, ValueError, IndexError)

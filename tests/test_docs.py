@@ -26,7 +26,8 @@ def modules() -> list[str]:
             found.append(module.name)
     for part in ("kernels", "transpiler"):
         package = importlib.import_module(f"fluidx.{part}")
-        found += [m.name for m in pkgutil.iter_modules(package.__path__, f"fluidx.{part}.")]
+        inside = pkgutil.iter_modules(package.__path__, f"fluidx.{part}.")
+        found += [m.name for m in inside]
     return sorted(set(found))
 
 

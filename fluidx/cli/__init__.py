@@ -38,4 +38,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EnforceNotMet as error:
         print(f"fluidx: {error}", file=sys.stderr)
         return 2
-

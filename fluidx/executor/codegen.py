@@ -261,7 +261,8 @@ class Writer:
         if not self.facts.is_dead_after(name, index):
             return "None"
         local = self.local(name)
-        return f"({local} if {local}.__class__ is ndarray and {local}.flags.writeable else None)"
+        fit = f"{local}.__class__ is ndarray and {local}.flags.writeable"
+        return f"({local} if {fit} else None)"
 
     def _prior(self, definition: OpDef, op: Operator) -> str:
         """What the first output holds so far."""
@@ -413,12 +414,13 @@ class Writer:
 
     def _free(self, index: int, step: Step) -> None:
         """Let go of temporaries that nobody reads any more."""
-        dead = []
-        for op in step.ops:
-            for name in {*op.input_arg_names, *op.output_arg_names} - {EMPTY}:
-                if self.facts.last_touch.get(name, -1) <= index and name in self.locals:
-                    if name not in self.fetches and self.locals[name] not in dead:
-                        dead.append(self.locals[name])
+        touched = {n for op in step.ops for n in op.input_arg_names}
+        touched |= {n for op in step.ops for n in op.output_arg_names}
+        dead = {
+            self.locals[name]
+            for name in touched & self.locals.keys() - set(self.fetches)
+            if self.facts.last_touch.get(name, -1) <= index
+        }
         if dead:
             self.add(" = ".join(sorted(dead)) + " = None")
 

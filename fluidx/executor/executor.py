@@ -295,8 +295,8 @@ def _fetch_names(program: Program, fetch_list: Any) -> tuple[str, ...]:
         name = item if isinstance(item, str) else getattr(item, "name", None)
         if not isinstance(name, str):
             raise TypeError(f"fetch_list takes variables or names, got {item!r:.60}")
-        if not isinstance(item, Variable) or item.block.program is not program:
-            if program.global_block()._find_var_recursive(name) is None:
-                raise RunError(f"fetch: the program has no variable {name!r}")
+        ours = isinstance(item, Variable) and item.block.program is program
+        if not ours and program.global_block()._find_var_recursive(name) is None:
+            raise RunError(f"fetch: the program has no variable {name!r}")
         names.append(name)
     return tuple(names)

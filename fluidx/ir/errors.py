@@ -33,7 +33,7 @@ class EnforceNotMet(RuntimeError):
     """Base of fluidx's own errors; named like ``core.EnforceNotMet``."""
 
 
-class EOFException(Exception):  # noqa: N818  the reference's name
+class EOFException(Exception):
     """A reader has given all it has (``core.EOFException``); reset it to go on."""
 
 

@@ -20,7 +20,7 @@ LoD = list[list[int]]
 class Cell:
     """What holds a value: an array, `SelectedRows`, a list, or None; and its LoD."""
 
-    __slots__ = ("value", "lod")
+    __slots__ = ("lod", "value")
 
     def __init__(self, value: Any = None, lod: LoD | None = None) -> None:
         self.value = value

@@ -28,7 +28,7 @@ class CUDAPlace(Place):
 
     def __post_init__(self) -> None:
         if self.device_id < 0:
-            raise ValueError(f"CUDAPlace needs an index from 0 on, got {self.device_id}")
+            raise ValueError(f"CUDAPlace: an index from 0 on, not {self.device_id}")
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ def test_use_prune_runs_only_what_the_fetch_needs(exe):
     (got,) = exe.run(feed={"x": ones(2, 3)}, fetch_list=[out], use_prune=True)
     assert got.shape == (2, 1)
     assert np.array_equal(scope.find_var("w").value, before)
-    with pytest.raises(RunError, match="'y'.*must be fed"):
+    with pytest.raises(RunError, match=r"'y'.*must be fed"):
         exe.run(feed={"x": ones(2, 3)}, fetch_list=[out])
 
 
@@ -210,7 +210,7 @@ def test_an_erased_variable_is_missed_not_remembered(exe):
     feed = {"x": ones(1, 3), "y": ones(1, 1)}
     exe.run(feed=feed)
     fluid.global_scope().erase(["w"])
-    with pytest.raises(RunError, match="'w' has no value.*startup program"):
+    with pytest.raises(RunError, match=r"'w' has no value.*startup program"):
         exe.run(feed=feed)
 
 
@@ -300,7 +300,7 @@ def test_cuda_place_without_a_gpu_gives_one_clear_error():
     if device_count():
         assert fluid.Executor(fluid.CUDAPlace(0)).xp.__name__ == "cupy"
         return
-    with pytest.raises(EnforceNotMet, match="CUDAPlace.*use CPUPlace"):
+    with pytest.raises(EnforceNotMet, match=r"CUDAPlace.*use CPUPlace"):
         fluid.Executor(fluid.CUDAPlace(0))
 
 

@@ -27,7 +27,7 @@ def test_a_fetched_loss_is_a_number_when_asked():
     assert float(loss) == 1.5
     assert int(loss) == 1
     assert round(loss, 1) == 1.5
-    assert "%.2f" % loss == "1.50"
+    assert "%.2f" % loss == "1.50"  # noqa: UP031  # what 1.x scripts write
     assert f"{loss:.2f} {loss}" == "1.50 [1.5]"
     assert loss[0] == np.float32(1.5)
 

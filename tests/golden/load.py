@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fluidx.kernels import VarType, has
-
 from fluidx.ir import Block, Operator, Parameter, Program, Variable
+from fluidx.kernels import VarType, has
 
 FOLDER = Path(__file__).parent / "transpiler"
 

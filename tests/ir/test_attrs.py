@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from fluidx.kernels import AttrType, VarType
 
 from fluidx.ir import Block, BuildError, Program
 from fluidx.ir.attrs import coerce, kind_of, short_float
+from fluidx.kernels import AttrType, VarType
 
 T = AttrType
 

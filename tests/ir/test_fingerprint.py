@@ -1,10 +1,10 @@
 """Fingerprints: what counts and what does not."""
 
 import pytest
-from fluidx.kernels import VarType
 from golden.load import dumps, load
 
 from fluidx.ir import Program, Where
+from fluidx.kernels import VarType
 
 
 def net() -> Program:

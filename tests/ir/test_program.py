@@ -1,7 +1,6 @@
 """Programs: copies, pruning, names and scopes, as the reference has them."""
 
 import pytest
-from fluidx.kernels import VarType
 
 from fluidx.ir import (
     BuildError,
@@ -13,6 +12,7 @@ from fluidx.ir import (
     program_guard,
     unique_name,
 )
+from fluidx.kernels import VarType
 
 
 def net() -> Program:

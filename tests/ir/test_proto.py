@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from fluidx.kernels import VarType
 from golden.load import dumps, load
 from golden.transpiler.dump import dump
 from random_programs import Maker
 
 from fluidx.ir import BuildError, Operator, Program, Where
 from fluidx.ir.proto_schema import messages
+from fluidx.kernels import VarType
 
 FOLDER = Path(__file__).parent.parent / "golden" / "proto"
 NETWORKS = ["fc_regression", "while_net", "cond_net", "emb_sparse", "lenet_bn"]

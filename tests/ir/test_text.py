@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from fluidx.kernels import VarType
 from golden.load import dumps, load, names
 from random_programs import Maker
 
 from fluidx.ir import BuildError, OpRole, Parameter, Program
+from fluidx.kernels import VarType
 
 
 def small() -> Program:

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from fluidx.kernels.erf import erf
 from opcase import OpCase, normal, run_op, suite, uniform
 from oracle_cases import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels.erf import erf
 
 
 def f(op, expected, x=None, name="", grad_tol=1e-6, **attrs):

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import opcase
 import pytest
-from fluidx.kernels import GradContext
 from opcase import OpCase
 
 from fluidx import kernels
+from fluidx.kernels import GradContext
 
 HERE = Path(__file__).parent
 

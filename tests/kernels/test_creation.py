@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from fluidx.kernels import SelectedRows
 from opcase import OpCase, normal, run_op, suite
 from oracle_cases import oracle_suite
+
+from fluidx.kernels import SelectedRows
 
 X = normal(3, 4)
 BATCH = {"shape": [7, 2], "value": 2.0}

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferError, SelectedRows
 from opcase import OpCase, integers, normal, run_op, suite, uniform
 from oracle_cases import infer, load, oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferError, SelectedRows
 
 FUNCTIONS = {
     "add": np.add,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, Meta, SelectedRows, VarType
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, Meta, SelectedRows, VarType
 
 IDS = np.array([[1, 3, 1], [0, 4, 3]])
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta
 
 
 def mul_of(i, a):

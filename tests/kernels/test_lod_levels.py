@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from fluidx.kernels import InferContext, Meta, as_dtype
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, Meta, as_dtype
 
 HERE = Path(__file__).parents[1] / "golden" / "oracle"
 RECORDS = json.loads((HERE / "lod_levels.json").read_text())

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from opcase import OpCase, integers, normal, run_op, suite
+from oracle_cases import oracle_suite
+
+from fluidx import kernels
 from fluidx.kernels import (
     EMPTY,
     GradContext,
@@ -11,10 +15,6 @@ from fluidx.kernels import (
     SelectedRows,
     VarType,
 )
-from opcase import OpCase, integers, normal, run_op, suite
-from oracle_cases import oracle_suite
-
-from fluidx import kernels
 
 X = normal(3, 4)
 ROWS = SelectedRows(np.array([2, 0, 2]), normal(3, 4, seed=1), 5)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import Call, InferContext, InferError, Meta, SelectedRows
 from opcase import OpCase, normal, run_op, suite, uniform
 from replay_oracle import FOLDER
 
 from fluidx import kernels
+from fluidx.kernels import Call, InferContext, InferError, Meta, SelectedRows
 
 RECORDED = json.loads((FOLDER / "update_steps.json").read_text())
 RATE = np.array([0.1])

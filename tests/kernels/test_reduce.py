@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, InferError, Meta
 from opcase import OpCase, integers, normal, run_op, suite
 from oracle_cases import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, InferError, Meta
 
 FUNCTIONS = {
     "sum": np.sum,

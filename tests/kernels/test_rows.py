@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels.rows import add_rows, check_ids, put_rows, subtract_rows
 from strict_xp import strict_xp
+
+from fluidx.kernels.rows import add_rows, check_ids, put_rows, subtract_rows
 
 # few and many, narrow and wide, low and tall: every way through the module
 SIZES = [

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import opcase
 import pytest
-from fluidx.kernels import AttrType
 
 from fluidx import kernels
+from fluidx.kernels import AttrType
 
 HERE = Path(__file__).parent
 SPEC = json.loads((HERE.parent / "golden" / "ops_spec.json").read_text())

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferContext, Meta
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import InferContext, Meta
 
 POOLS = {
     "AVERAGE": lambda part: part.mean(0),

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import InferError
 from opcase import OpCase, integers, normal, output_lods, run_op, suite
+
+from fluidx.kernels import InferError
 
 ONE = [[0, 2, 5]]
 HOLES = [[0, 0, 3, 3, 5]]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fluidx.kernels import GradContext, InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite
 from replay_oracle import oracle_suite
 
 from fluidx import kernels
+from fluidx.kernels import GradContext, InferContext, InferError, Meta
 
 A, B, C = normal(2, 3), normal(2, 1, seed=1), normal(2, 2, seed=2)
 CASES = [

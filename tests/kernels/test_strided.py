@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import GradContext, InferContext, InferError, Meta
 from opcase import OpCase, normal, run_op, suite
 
 from fluidx import kernels
+from fluidx.kernels import GradContext, InferContext, InferError, Meta
 
 X = normal(7, 6)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import VarType
 
 import fluidx.layers  # noqa: F401 (gives Variable its operators)
 from fluidx.input import data
 from fluidx.ir import default_main_program
+from fluidx.kernels import VarType
 
 
 def _last() -> Any:

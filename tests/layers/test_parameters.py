@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fluidx.kernels import find
 
 from fluidx import layers
 from fluidx.initializer import Bilinear, Constant, Initializer, NumpyArrayInitializer
 from fluidx.input import data
 from fluidx.ir import default_main_program, default_startup_program
+from fluidx.kernels import find
 from fluidx.param_attr import ParamAttr
 from fluidx.regularizer import L2Decay
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fluidx.kernels import VarType
 
 import fluidx.average
 import fluidx.initializer
@@ -18,6 +17,7 @@ import fluidx.metrics
 import fluidx.nets
 import fluidx.param_attr
 from fluidx import kernels
+from fluidx.kernels import VarType
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 API = json.loads((GOLDEN / "api.json").read_text())

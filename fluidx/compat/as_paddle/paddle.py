@@ -3,12 +3,19 @@
 import importlib
 import sys
 
-from fluidx.compat import install_as_paddle
 
-_me = sys.modules.pop(__name__)
-try:
-    install_as_paddle(replace=True)
-    importlib.import_module("paddle")
-except BaseException:
-    sys.modules[__name__] = _me
-    raise
+def _give_way() -> None:
+    """Put what `fluidx.compat` calls paddle in the place of this module."""
+    from fluidx.compat import install_as_paddle
+
+    me = sys.modules.pop("paddle")
+    try:
+        install_as_paddle(replace=True)
+        importlib.import_module("paddle")
+    except BaseException:
+        sys.modules["paddle"] = me
+        raise
+
+
+if __name__ == "paddle":
+    _give_way()
