@@ -42,15 +42,26 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
         0.5, grad_clip=Clip.GradientClipByValue(0.002)
     ),
 }
-# schedules with branches come with the control flow layers
-if hasattr(fluid.layers, "linear_lr_warmup"):
-    OPTIMIZERS["warm up"] = lambda: fluid.optimizer.SGD(
-        fluid.layers.linear_lr_warmup(0.5, 3, 0.1, 0.5)
-    )
-if hasattr(fluid.layers, "piecewise_decay"):
-    OPTIMIZERS["piecewise"] = lambda: fluid.optimizer.Momentum(
-        fluid.layers.piecewise_decay([1, 3], [0.5, 0.2, 0.1]), 0.9
-    )
+_L = fluid.layers
+SCHEDULES: dict[str, Callable[[], Any]] = {
+    "noam": lambda: _L.noam_decay(64, 4),
+    "exponential": lambda: _L.exponential_decay(0.5, 2, 0.7, staircase=True),
+    "natural exp": lambda: _L.natural_exp_decay(0.5, 2, 0.7),
+    "inverse time": lambda: _L.inverse_time_decay(0.5, 2, 0.7),
+    "polynomial": lambda: _L.polynomial_decay(0.5, 4, 0.01, power=0.5),
+    "cyclic": lambda: _L.polynomial_decay(0.5, 2, 0.01, power=2.0, cycle=True),
+    "cosine": lambda: _L.cosine_decay(0.5, 2, 4),
+    "piecewise": lambda: _L.piecewise_decay([1, 3], [0.5, 0.2, 0.1]),
+    "warm up": lambda: _L.linear_lr_warmup(0.5, 3, 0.1, 0.5),
+}
+for _name, _schedule in SCHEDULES.items():
+    OPTIMIZERS[_name] = lambda make=_schedule: fluid.optimizer.Momentum(make(), 0.9)
+OPTIMIZERS |= {
+    "momentum": lambda: fluid.optimizer.Momentum(0.5, 0.9, use_nesterov=True),
+    "decayed adagrad": lambda: fluid.optimizer.DecayedAdagrad(0.01, decay=0.9),
+    "adamax": lambda: fluid.optimizer.Adamax(0.01),
+    "rmsprop": lambda: fluid.optimizer.RMSProp(0.01, momentum=0.5, centered=True),
+}
 
 
 class Net:
