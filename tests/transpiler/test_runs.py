@@ -58,7 +58,7 @@ for _name, _schedule in SCHEDULES.items():
     OPTIMIZERS[_name] = lambda make=_schedule: fluid.optimizer.Momentum(make(), 0.9)
 OPTIMIZERS |= {
     "momentum": lambda: fluid.optimizer.Momentum(0.5, 0.9, use_nesterov=True),
-    # with a tiny epsilon a gradient of mere rounding noise moves a weight by a full step
+    # with a tiny epsilon a gradient of mere rounding noise is a full step
     "decayed adagrad": lambda: fluid.optimizer.DecayedAdagrad(
         0.01, decay=0.9, epsilon=1e-3
     ),
