@@ -62,6 +62,7 @@ OPTIMIZERS |= {
     "decayed adagrad": lambda: fluid.optimizer.DecayedAdagrad(
         0.01, decay=0.9, epsilon=1e-3
     ),
+    "lars": lambda: fluid.optimizer.LarsMomentum(5.0, 0.9, lars_coeff=0.1),
     "adamax": lambda: fluid.optimizer.Adamax(0.01),
     "rmsprop": lambda: fluid.optimizer.RMSProp(0.01, momentum=0.5, centered=True),
 }
@@ -188,7 +189,7 @@ def test_a_global_norm_is_one_over_all_servers(servers: int, trainers: int) -> N
     check("norm", servers, trainers)
 
 
-@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+@pytest.mark.parametrize("optimizer", sorted(set(OPTIMIZERS) - {"lars"}))
 @pytest.mark.parametrize("trainers", [1, 2])
 def test_sync_equals_one_process(optimizer: str, trainers: int) -> None:
     check(optimizer, 2, trainers)
@@ -202,6 +203,11 @@ def test_small_blocks_on_servers_found_by_name(optimizer: str) -> None:
 @pytest.mark.parametrize("optimizer", ["norm", "by norm", "by value", "norm and decay"])
 def test_clipping_without_slices(optimizer: str) -> None:
     check(optimizer, 2, 2, slice_var_up=False)
+
+
+def test_lars_on_whole_parameters() -> None:
+    """Its rate follows a parameter's norm: slices have others, as in the reference."""
+    check("lars", 2, 2, slice_var_up=False)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "norm"])
