@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).parent
-NAMES = ("tiny", "mlp", "lenet", "ctr", "resnet")
+NAMES = ("tiny", "mlp", "lenet", "ctr", "resnet", "transformer")
 
 
 def _timed(command: list[str], threads: int) -> dict[str, float]:

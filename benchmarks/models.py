@@ -1,4 +1,4 @@
-"""Five training steps, timed; the same file runs on fluidx and on the reference.
+"""Six training steps, timed; the same file runs on fluidx and on the reference.
 
     python benchmarks/models.py [--module paddle.fluid] [NAME ...]
 
@@ -104,6 +104,79 @@ def resnet(fluid):
     return loss, {"x": floats(16, 64, 28, 28), "y": ids(10, 16, 1)}
 
 
+HEADS, WIDTH, WORDS, LENGTH = 8, 512, 1000, 64
+
+
+def dropped(fluid, x):
+    return fluid.layers.dropout(
+        x, 0.1, is_test=False, dropout_implementation="upscale_in_train"
+    )
+
+
+def attention(fluid, query, memory, bias):
+    """Multi-head attention of `query` to `memory`, dropout on the weights."""
+    layers = fluid.layers
+
+    def heads(x):
+        x = layers.fc(x, WIDTH, num_flatten_dims=2)
+        return layers.transpose(layers.reshape(x, [0, 0, HEADS, -1]), [0, 2, 1, 3])
+
+    q, k, v = heads(query), heads(memory), heads(memory)
+    product = layers.matmul(q, k, transpose_y=True, alpha=(WIDTH // HEADS) ** -0.5)
+    weights = layers.softmax(layers.elementwise_add(product, bias))
+    mixed = layers.transpose(layers.matmul(dropped(fluid, weights), v), [0, 2, 1, 3])
+    joined = layers.reshape(mixed, [0, 0, WIDTH])
+    return layers.fc(joined, WIDTH, num_flatten_dims=2)
+
+
+def feed_forward(fluid, x):
+    x = fluid.layers.fc(x, 4 * WIDTH, num_flatten_dims=2, act="relu")
+    return fluid.layers.fc(dropped(fluid, x), WIDTH, num_flatten_dims=2)
+
+
+def normed(fluid, x):
+    return fluid.layers.layer_norm(x, begin_norm_axis=2)
+
+
+def embedded(fluid, name):
+    words = fluid.data(name, [None, LENGTH], "int64")
+    x = fluid.embedding(words, [WORDS, WIDTH])
+    return dropped(fluid, fluid.layers.scale(x, WIDTH**0.5))
+
+
+def transformer(fluid):
+    """An encoder and a decoder block (norms first), 16 x 64 words, Adam."""
+    layers = fluid.layers
+    shape = [None, HEADS, LENGTH, LENGTH]
+    biases = [fluid.data(n, shape) for n in ("source_bias", "target_bias")]
+
+    def residual(x, change):
+        return layers.elementwise_add(x, dropped(fluid, change))
+
+    x = embedded(fluid, "source")
+    h = normed(fluid, x)
+    x = residual(x, attention(fluid, h, h, biases[0]))
+    memory = normed(fluid, residual(x, feed_forward(fluid, normed(fluid, x))))
+    x = embedded(fluid, "target")
+    h = normed(fluid, x)
+    x = residual(x, attention(fluid, h, h, biases[1]))
+    x = residual(x, attention(fluid, normed(fluid, x), memory, biases[0]))
+    x = normed(fluid, residual(x, feed_forward(fluid, normed(fluid, x))))
+
+    logits = layers.fc(layers.reshape(x, [-1, WIDTH]), WORDS)
+    label = fluid.data("label", [None, 1], "int64")
+    smooth = layers.label_smooth(fluid.one_hot(layers.squeeze(label, [1]), WORDS))
+    cost = layers.softmax_with_cross_entropy(logits, smooth, soft_label=True)
+    loss = layers.mean(cost)
+    fluid.optimizer.Adam(0.0001).minimize(loss)
+    every = (16, HEADS, LENGTH, LENGTH)
+    later = np.triu(np.full(every[2:], -1e9, "float32"), 1)
+    feed = {"source_bias": np.zeros(every, "float32"), "label": ids(WORDS, 1024, 1)}
+    feed["target_bias"] = np.ascontiguousarray(np.broadcast_to(later, every))
+    feed.update((name, ids(WORDS, 16, LENGTH)) for name in ("source", "target"))
+    return loss, feed
+
+
 #: name -> (network, timed steps, steps before)
 MODELS = {
     "tiny": (tiny, 1000, 20),
@@ -111,6 +184,7 @@ MODELS = {
     "lenet": (lenet, 60, 5),
     "ctr": (ctr, 40, 5),
     "resnet": (resnet, 8, 2),
+    "transformer": (transformer, 6, 2),
 }
 
 

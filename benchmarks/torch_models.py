@@ -1,4 +1,4 @@
-"""The five training steps of `models.py` on PyTorch eager.
+"""The six training steps of `models.py` on PyTorch eager.
 
     python benchmarks/torch_models.py [--threads N] [NAME ...]
 
@@ -99,12 +99,47 @@ def resnet() -> Step:
     return classifier(Residual(), torch.rand(16, 64, 28, 28), 10)
 
 
+class Transformer(nn.Module):
+    """An encoder and a decoder block, norms first."""
+
+    def __init__(self, words: int = 1000, width: int = 512, heads: int = 8) -> None:
+        super().__init__()
+        sizes: Any = (width, heads, 4 * width)
+        how: Any = {"dropout": 0.1, "batch_first": True, "norm_first": True}
+        self.source, self.target = (nn.Embedding(words, width) for _ in range(2))
+        self.encoder = nn.TransformerEncoderLayer(*sizes, **how)
+        self.decoder = nn.TransformerDecoderLayer(*sizes, **how)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.drop, self.factor = nn.Dropout(0.1), width**0.5
+        self.top = nn.Linear(width, words)
+
+    def forward(self, inputs: Any) -> Any:
+        source, target, source_bias, target_bias = inputs
+        x = self.drop(self.source(source) * self.factor)
+        memory = self.norms[0](self.encoder(x, source_bias))
+        x = self.drop(self.target(target) * self.factor)
+        x = self.decoder(x, memory, target_bias, source_bias)
+        return self.top(self.norms[1](x)).flatten(0, 1)
+
+
+def transformer() -> Step:
+    m = Transformer()
+    source, target = torch.randint(0, 1000, (2, 16, 64))
+    later = torch.triu(torch.full((64, 64), -1e9), 1).expand(128, 64, 64)
+    x = (source, target, torch.zeros(128, 64, 64), later.contiguous())
+    labels = torch.randint(0, 1000, (1024,))
+    adam = torch.optim.Adam(m.parameters(), 0.0001)
+    cost = nn.CrossEntropyLoss(label_smoothing=0.1)
+    return step(m, adam, x, labels, cost)
+
+
 MODELS = {
     "tiny": (tiny, 1000, 20),
     "mlp": (mlp, 200, 10),
     "lenet": (lenet, 60, 5),
     "ctr": (ctr, 40, 5),
     "resnet": (resnet, 8, 2),
+    "transformer": (transformer, 6, 2),
 }
 
 

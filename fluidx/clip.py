@@ -81,6 +81,18 @@ class ErrorClipByValue(BaseErrorClipAttr):
     """Clip a variable's gradient to [min, max] while it flows backward.
 
     min: -max by default.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> y.error_clip = fluid.clip.ErrorClipByValue(0.5)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=["w"])[0].round(4).ravel()  # half of 3 and 4
+    array([0.85, 0.8 ], dtype=float32)
     """
 
     def __init__(self, max: float, min: float | None = None) -> None:
@@ -169,7 +181,20 @@ class GradientClipBase:
 
 
 class GradientClipByValue(GradientClipBase):
-    """Clip each element of a gradient to [min, max]; min is -max by default."""
+    """Clip each element of a gradient to [min, max]; min is -max by default.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> clip = fluid.clip.GradientClipByValue(1.0)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1, grad_clip=clip).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=["w"])[0].round(4).ravel()  # 3 and 4 become 1 and 1
+    array([0.9, 0.9], dtype=float32)
+    """
 
     def __init__(
         self, max: float, min: float | None = None, need_clip: NeedClip | None = None
@@ -185,7 +210,20 @@ class GradientClipByValue(GradientClipBase):
 
 
 class GradientClipByNorm(GradientClipBase):
-    """Scale a gradient down to an L2 norm of at most `clip_norm`, each on its own."""
+    """Scale a gradient down to an L2 norm of at most `clip_norm`, each on its own.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> clip = fluid.clip.GradientClipByNorm(1.0)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1, grad_clip=clip).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=["w"])[0].round(4).ravel()  # 3 and 4 become 0.6, 0.8
+    array([0.94, 0.92], dtype=float32)
+    """
 
     def __init__(self, clip_norm: float, need_clip: NeedClip | None = None) -> None:
         super().__init__(need_clip)
@@ -204,6 +242,18 @@ class GradientClipByGlobalNorm(GradientClipBase):
     The factor is clip_norm / max(global norm, clip_norm); the global norm is the
     root of the sum of all squared elements (Pascanu, Mikolov and Bengio, 2013).
     group_name: with `set_gradient_clip`, parameters of one group share a norm.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> clip = fluid.clip.GradientClipByGlobalNorm(1.0)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1, grad_clip=clip).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=["w"])[0].round(4).ravel()  # 3 and 4 become 0.6, 0.8
+    array([0.94, 0.92], dtype=float32)
     """
 
     def __init__(
@@ -236,6 +286,11 @@ class GradientClipByGlobalNorm(GradientClipBase):
             with param.block.program._optimized_guard([param, grad]):
                 made.append(_emit("elementwise_mul", {"axis": -1}, X=grad, Y=factor))
         return made
+
+
+# names that the reference has, too
+ClipByValue, ClipByNorm = GradientClipByValue, GradientClipByNorm
+ClipByGlobalNorm = GradientClipByGlobalNorm
 
 
 def _square_sum(grad: Variable) -> Variable:
@@ -275,6 +330,20 @@ def set_gradient_clip(
 
     To be called before `minimize`; an optimizer's own ``grad_clip`` comes before
     it. Mirrors ``fluid.clip.set_gradient_clip``.
+
+    >>> import warnings
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> with warnings.catch_warnings(action="ignore"):  # grad_clip is the way now
+    ...     fluid.clip.set_gradient_clip(fluid.clip.GradientClipByValue(1.0))
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=["w"])[0].round(4).ravel()  # 3 and 4 become 1 and 1
+    array([0.9, 0.9], dtype=float32)
     """
     if not isinstance(clip, GradientClipBase):
         raise TypeError(f"set_gradient_clip: expected a gradient clip, got {clip!r}")

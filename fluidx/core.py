@@ -13,11 +13,12 @@ from typing import Any
 from fluidx import kernels
 from fluidx.executor.cuda import device_count
 from fluidx.flags import FLAGS
-from fluidx.ir import Block, Operator, OpRole, Program, make_op
+from fluidx.ir import Operator, OpRole, make_op
 from fluidx.ir.attrs import is_block
+from fluidx.ir.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc, plain_of
 from fluidx.ir.errors import EnforceNotMet, EOFException
 from fluidx.ir.roles import CALLSTACK, DEVICE, NAMESCOPE, ROLE, ROLE_VAR
-from fluidx.kernels import EMPTY, GRAD, AttrType, GradContext, VarType
+from fluidx.kernels import EMPTY, GRAD, AttrType, GradContext
 from fluidx.tensor import (
     CPUPlace,
     CUDAPinnedPlace,
@@ -63,8 +64,10 @@ __all__ = [
     "is_compiled_with_cuda",
     "is_compiled_with_dist",
     "is_compiled_with_mkldnn",
+    "kControlDepVarName",
     "kEmptyVarName",
     "kGradVarSuffix",
+    "kNewGradSuffix",
     "kTempVarName",
     "kZeroVarSuffix",
     "loaded_var_suffix",
@@ -76,7 +79,7 @@ __all__ = [
 
 Tensor = LoDTensor
 Variable = ScopeVar
-ProgramDesc, BlockDesc, OpDesc = Program, Block, Operator
+_Scope = Scope
 
 #: what ``core.<name>`` needs that fluidx has not
 _ABSENT = {
@@ -87,6 +90,15 @@ _ABSENT = {
     "AnalysisConfig": "the C++ inference library; use fluid.io.load_inference_model",
     "create_paddle_predictor": "the C++ inference library; use "
     "fluid.io.load_inference_model",
+    "AnalysisPredictor": "the C++ inference library; use fluid.io.load_inference_model",
+    "Executor": "use fluid.Executor",
+    "Graph": "graphs are views: program.graph()",
+    "IrGraph": "graphs are views: program.graph()",
+    "ops": "dygraph mode",
+    "BackwardStrategy": "dygraph mode",
+    "LoDTensorBlockingQueue": "use fluid.io.DataLoader.from_generator",
+    "enable_profiler": "use fluid.profiler",
+    "disable_profiler": "use fluid.profiler",
     "BoxPS": "BoxPS hardware",
     "Gloo": "the Gloo library",
 }
@@ -97,12 +109,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(
         f"fluid.core has no {name!r} in fluidx" + (f": {why}" if why else "")
     )
-
-
-class VarDesc:
-    """Holds ``VarType`` (``core.VarDesc.VarType.FP32``)."""
-
-    VarType = VarType
 
 
 class Place(_Place):
@@ -199,6 +205,14 @@ def kZeroVarSuffix() -> str:
     return "@ZERO"
 
 
+def kControlDepVarName() -> str:
+    return "__control_var"
+
+
+def kNewGradSuffix() -> str:
+    return "@NEWGRAD@"
+
+
 class _OpMaker(ModuleType):
     """``core.op_proto_and_checker_maker``: roles, and names of common attributes."""
 
@@ -262,31 +276,32 @@ has_non_empty_grad_op_maker = has_grad_op_maker
 
 
 def get_grad_op_desc(
-    op_desc: Operator, no_grad_set: Iterable[str], grad_sub_block: Sequence[Block] = ()
-) -> tuple[list[Operator], dict[str, str]]:
+    op_desc: OpDesc | Operator,
+    no_grad_set: Iterable[str],
+    grad_sub_block: Sequence[BlockDesc] = (),
+) -> tuple[list[OpDesc], dict[str, str]]:
     """The gradient ops of one op, in no program, and {gradient: variable}.
 
     no_grad_set: names of variables, or of their gradients, that get none.
     EnforceNotMet for an op with a sub-block: `append_backward` makes those.
     """
-    if grad_sub_block or any(is_block(v) for v in op_desc.attrs.values()):
+    op: Operator = plain_of(op_desc)
+    if grad_sub_block or any(is_block(v) for v in op.attrs.values()):
         raise EnforceNotMet(
-            f"get_grad_op_desc: {op_desc.type} has a sub-block; use append_backward"
+            f"get_grad_op_desc: {op.type} has a sub-block; use append_backward"
         )
     no_grad = frozenset(n.removesuffix(GRAD) for n in no_grad_set)
-    attrs = {**op_desc.definition.defaults, **op_desc.attrs}
-    context = GradContext(op_desc.type, op_desc.inputs, op_desc.outputs, attrs, no_grad)
+    attrs = {**op.definition.defaults, **op.attrs}
+    context = GradContext(op.type, op.inputs, op.outputs, attrs, no_grad)
     made, grads = [], {}
-    for spec in op_desc.definition.grad_specs(context):
+    for spec in op.definition.grad_specs(context):
         role = int(OpRole.Backward)
         spec_attrs = {**spec.attrs, ROLE: role}
-        made.append(
-            make_op(op_desc.block, spec.type, spec.inputs, spec.outputs, spec_attrs)
-        )
+        made.append(make_op(op.block, spec.type, spec.inputs, spec.outputs, spec_attrs))
         for name in made[-1].output_arg_names:
             if name != EMPTY:
                 grads[name] = name.removesuffix(GRAD)
-    return made, grads
+    return [OpDesc(op) for op in made], grads
 
 
 def size_of_dtype(dtype: int) -> int:

@@ -11,8 +11,20 @@ import numpy as np
 from fluidx.ir import Program, Variable, default_main_program
 from fluidx.kernels import to_numpy
 from fluidx.tensor import LoDTensor, Place
+from fluidx.type_checks import (
+    check_dtype,
+    check_type,
+    check_variable_and_dtype,
+    convert_dtype,
+)
 
-__all__ = ["DataFeeder"]
+__all__ = [
+    "DataFeeder",
+    "check_dtype",
+    "check_type",
+    "check_variable_and_dtype",
+    "convert_dtype",
+]
 
 Feed = dict[str, LoDTensor]
 
@@ -141,36 +153,59 @@ class _Field:
             raise self._unfit(values, error) from error
 
     def _shaped(self, array: Any) -> Any:
-        """With the shape of the variable, where all but the batch size are known."""
+        """With the rank of the variable. ValueError: its shape cannot be had.
+
+        An array of that rank stays as it is, and any where the shape is not known:
+        their sizes are the executor's to check.
+        """
         shape = self._shape
         if array.size == 0:
             return array.reshape([max(0, d) for d in (0, *shape[1:])])
-        if len(shape) != array.ndim or any(
-            want >= 0 and want != got for want, got in zip(shape[1:], array.shape[1:])
-        ):
-            rest = shape[1:]
-            per_row = array.size // len(array)
-            if all(d >= 0 for d in rest) and per_row == prod(rest):
-                return array.reshape((len(array), *rest))
-        return array
+        if len(shape) == array.ndim or any(d < 0 for d in shape[1:]):
+            return array
+        try:
+            return array.reshape(shape)
+        except ValueError:
+            raise ValueError(
+                f"DataFeeder: {self.name} is {list(shape)}, which a batch of "
+                f"{list(array.shape)} cannot be reshaped to"
+            ) from None
 
     def _sequences(self, values: list[Any]) -> LoDTensor:
         lengths: list[list[int]] = []
         for _ in range(self._level):
-            lengths.append([len(v) for v in values])
+            lengths.append([self._length(v) for v in values])
             values = [item for v in values for item in v]
-        rest = self._shape[1:]
-        try:
-            array = np.array(values, self._dtype)
-            if not values:
-                array = array.reshape((0, *(abs(d) for d in rest)))
-            elif all(d >= 0 for d in rest) and array.size == len(values) * prod(rest):
-                array = array.reshape((len(values), *rest))
-        except (ValueError, TypeError) as error:
-            raise self._unfit(values, error) from error
-        made = LoDTensor(array)
+        made = LoDTensor(self._rows(values))
         made.set_recursive_sequence_lengths(lengths)
         return made
+
+    def _length(self, sequence: Any) -> int:
+        try:
+            return len(sequence)
+        except TypeError:
+            raise TypeError(
+                f"DataFeeder: {self.name} has lod_level {self._level}, so in a sample "
+                f"sequences nest {self._level} deep; where one belongs came "
+                f"{sequence!r:.60}"
+            ) from None
+
+    def _rows(self, values: list[Any]) -> Any:
+        """The items of all sequences, a row for each."""
+        rest = self._shape[1:]
+        if not values:
+            return np.zeros((0, *(abs(d) for d in rest)), self._dtype)
+        try:
+            array = np.array(values, self._dtype)
+        except (ValueError, TypeError) as error:
+            return self._one_by_one(values, error)
+        known = all(d >= 0 for d in rest)
+        if known and array.size == len(values) * prod(rest):
+            return array.reshape((len(values), *rest))
+        if known and array.ndim != len(self._shape):
+            count = f"{prod(rest)} values of an item in {list(self._shape)}"
+            raise self._unfit(values, ValueError(f"expected {count}"))
+        return array
 
     def _unfit(self, values: list[Any], error: Exception) -> ValueError:
         shapes = sorted({_shape_of(value) for value in values})[:4]

@@ -25,6 +25,7 @@ from fluidx.ir import (
     switch_startup_program,
     unique_name,
 )
+from fluidx.ir.roles import COMMON
 from fluidx.kernels import EMPTY, GRAD, OpDef, VarType, as_dtype, is_floating
 from fluidx.kernels import all_types as _all_types
 from fluidx.kernels import find as _find
@@ -64,7 +65,7 @@ GRAD_VAR_SUFFIX = GRAD
 EMPTY_VAR_NAME = EMPTY
 TEMP_VAR_NAME = "@TEMP@"
 ZERO_VAR_SUFFIX = "@ZERO"
-CONTROL_DEP_VAR_PREFIX = "@DEPENDENCY"
+CONTROL_DEP_VAR_PREFIX = "__control_var"
 
 #: the release whose programs and names fluidx runs
 _VERSION = "1.8.5"
@@ -96,6 +97,18 @@ def convert_np_dtype_to_dtype_(np_dtype: Any) -> VarType:
 def dtype_is_floating(dtype: Any) -> bool:
     """Whether it is a dtype of real numbers."""
     return is_floating(as_dtype(dtype))
+
+
+def generate_control_dev_var_name() -> str:
+    """A fresh name for a variable that only orders ops."""
+    return f"{CONTROL_DEP_VAR_PREFIX}@{unique_name.generate('control')}"
+
+
+def disable_dygraph() -> None:
+    """Nothing to do: it never is in dygraph mode."""
+
+
+disable_imperative = disable_dygraph
 
 
 def _current_expected_place() -> Place:
@@ -186,6 +199,14 @@ class OpProtoHolder:
         if cls._instance is None:
             cls._instance = cls()
         return cls._instance
+
+    @staticmethod
+    def generated_op_attr_names() -> set[str]:
+        """Attributes that every op has."""
+        return set(COMMON)
+
+    def update_op_proto(self) -> None:
+        """Nothing to do: ops are looked up where they are declared."""
 
     def get_op_proto(self, type: str) -> OpDef:
         """The definition of an op; ValueError for one that does not exist."""

@@ -73,5 +73,11 @@ def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Va
 
     As `fluidx.layers.one_hot`, which wants a last dimension of 1 and replaces it.
     Mirrors ``fluid.one_hot``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([2, 0], "int64"))
+    >>> y = fluid.one_hot(x, depth=3)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     return one_hot_op("one_hot_v2", input, depth, allow_out_of_range, False)

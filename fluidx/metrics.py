@@ -1,6 +1,7 @@
 """Metrics kept in Python, fed with what `Executor.run` fetched (``fluid.metrics``).
 
-Each has ``update(...)`` for one batch, ``eval()`` for the value so far and ``reset()``.
+Each has ``update(...)`` for one batch, ``eval()`` for the value so far and ``reset()``;
+only `DetectionMAP` lets the program count.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from fluidx.detection_metrics import DetectionMAP
+
 __all__ = [
     "Accuracy",
     "Auc",
     "ChunkEvaluator",
     "CompositeMetric",
+    "DetectionMAP",
     "EditDistance",
     "MetricBase",
     "Precision",
@@ -26,6 +30,22 @@ class MetricBase:
     """Base of all metrics: its public attributes are its state.
 
     name: shown to people. Mirrors ``fluid.metrics.MetricBase``.
+
+    >>> class Largest(MetricBase):
+    ...     def __init__(self):
+    ...         super().__init__("largest")
+    ...         self.found = 0.0
+    ...     def update(self, preds, labels=None):
+    ...         self.found = max(self.found, float(preds.max()))
+    ...     def eval(self):
+    ...         return self.found
+    >>> metric = Largest()
+    >>> metric.update(np.array([1.0, 3.0]))
+    >>> metric.eval()
+    3.0
+    >>> metric.reset()
+    >>> metric.get_config()
+    {'name': 'largest', 'states': {'found': 0.0}}
     """
 
     def __init__(self, name: str | None) -> None:
@@ -156,7 +176,13 @@ class Precision(_Hits):
 
 
 class Recall(_Hits):
-    """The share of true "yes" that was found. Mirrors ``fluid.metrics.Recall``."""
+    """The share of true "yes" that was found. Mirrors ``fluid.metrics.Recall``.
+
+    >>> metric = Recall()
+    >>> metric.update(np.array([[0.9], [0.8], [0.1]]), np.array([[1], [0], [1]]))
+    >>> metric.eval()
+    0.5
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
@@ -200,7 +226,13 @@ class Accuracy(MetricBase):
 
 
 class ChunkEvaluator(MetricBase):
-    """Precision, recall and F1 of found chunks. ``fluid.metrics.ChunkEvaluator``."""
+    """Precision, recall and F1 of found chunks. ``fluid.metrics.ChunkEvaluator``.
+
+    >>> metric = ChunkEvaluator()
+    >>> metric.update(10, 8, 4)
+    >>> metric.eval()[:2]
+    (0.4, 0.5)
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
@@ -229,7 +261,13 @@ class ChunkEvaluator(MetricBase):
 
 
 class EditDistance(MetricBase):
-    """Mean edit distance and share of wrong sequences. ``metrics.EditDistance``."""
+    """Mean edit distance and share of wrong sequences. ``metrics.EditDistance``.
+
+    >>> metric = EditDistance("distance")
+    >>> metric.update(np.array([[0.0], [2.0]]), 2)
+    >>> metric.eval()
+    (1.0, 0.5)
+    """
 
     def __init__(self, name: str | None) -> None:
         super().__init__(name)

@@ -97,6 +97,12 @@ def img_conv_group(
     """Several convolutions, with batch_norm and dropout if asked for, and a pooling.
 
     Lists give a value for each convolution. Mirrors ``fluid.nets.img_conv_group``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("img_conv_group_x", [None, 3, 16, 16])
+    >>> made = fluid.nets.img_conv_group(x, [4, 4], pool_size=2, pool_stride=2)
+    >>> made.shape
+    (-1, 4, 8, 8)
     """
     if not isinstance(conv_num_filter, (list, tuple)):
         raise TypeError(
@@ -140,6 +146,11 @@ def sequence_conv_pool(
     """A convolution along sequences and a pooling of each: [sequences, num_filters].
 
     Mirrors ``fluid.nets.sequence_conv_pool``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("sequence_conv_pool_x", [None, 8], lod_level=1)
+    >>> fluid.nets.sequence_conv_pool(x, 16, 3).shape
+    (-1, 16)
     """
     check_variable(input, "input", "sequence_conv_pool")
     conv = layers.sequence_conv(
@@ -157,6 +168,11 @@ def glu(input: Variable, dim: int = -1) -> Variable:
     """The first half along `dim` times the sigmoid of the second half.
 
     Dauphin et al. (2016). Mirrors ``fluid.nets.glu``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("glu_x", [None, 4])
+    >>> fluid.nets.glu(x, dim=1).shape
+    (-1, 2)
     """
     check_variable(input, "input", "glu")
     value, gate = layers.split(input, num_or_sections=2, dim=dim)
@@ -175,6 +191,11 @@ def scaled_dot_product_attention(
     queries, keys, values: [N, length, width], keys and values of one length. With
     several heads each is first projected by a fully connected layer. Vaswani et al.
     (2017). Mirrors ``fluid.nets.scaled_dot_product_attention``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("scaled_dot_product_attention_x", [2, 5, 8])
+    >>> fluid.nets.scaled_dot_product_attention(x, x, x, num_heads=2).shape
+    (2, 5, 8)
     """
     layer = "scaled_dot_product_attention"
     given = {"queries": queries, "keys": keys, "values": values}

@@ -154,6 +154,13 @@ class OperatorFactory:
     def get_op_output_names(self, type: str) -> list[str]:
         return [s.name for s in self.get_op_info(type).outs]
 
+    def get_op_inputs(self, type: str) -> list[tuple[str, bool]]:
+        """(slot, whether it takes several variables)."""
+        return [(s.name, s.duplicable) for s in self.get_op_info(type).ins]
+
+    def get_op_outputs(self, type: str) -> list[tuple[str, bool]]:
+        return [(s.name, s.duplicable) for s in self.get_op_info(type).outs]
+
     def get_op_attr_names(self, type: str) -> list[str]:
         return list(self.get_op_info(type).attrs)
 

@@ -114,6 +114,19 @@ class WeightNormParamAttr(ParamAttr):
     dim: the dimension that keeps a length of its own; None: one length for all.
     Salimans and Kingma, "Weight normalization" (2016); mirrors
     ``fluid.WeightNormParamAttr``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> start = np.array([[3], [4]], "float32")  # of length 5
+    >>> attr = fluid.WeightNormParamAttr(
+    ...     name="w", initializer=fluid.initializer.NumpyArrayInitializer(start))
+    >>> x = fluid.layers.fill_constant([1, 2], "float32", 1.0)
+    >>> y = fluid.layers.fc(x, 1, param_attr=attr, bias_attr=False)
+    >>> sorted(p.name for p in fluid.default_main_program().all_parameters())
+    ['w_g', 'w_v']
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [v.tolist() for v in exe.run(fetch_list=[y, "w_g"])]
+    [[[7.0]], [[5.0]]]
     """
 
     # weights made so, by those who switch the normalisation off for inference

@@ -59,7 +59,21 @@ class _Decay(WeightDecayRegularizer):
 
 
 class L2DecayRegularizer(_Decay):
-    """coeff * parameter, the gradient of coeff / 2 * sum(parameter ** 2)."""
+    """coeff * parameter, the gradient of coeff / 2 * sum(parameter ** 2).
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> decay = fluid.regularizer.L2Decay(0.5)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1, regularization=decay).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    ... # 1 - 0.1 * (2 + 0.5 * 1), ...
+    [0.75, 0.5125]
+    """
 
     _name = "L2Decay"
 
@@ -68,7 +82,21 @@ class L2DecayRegularizer(_Decay):
 
 
 class L1DecayRegularizer(_Decay):
-    """coeff * sign(parameter), the gradient of coeff * sum(abs(parameter))."""
+    """coeff * sign(parameter), the gradient of coeff * sum(abs(parameter)).
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> decay = fluid.regularizer.L1Decay(0.5)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1, regularization=decay).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    ... # 1 - 0.1 * (2 + 0.5), ...
+    [0.75, 0.5]
+    """
 
     _name = "L1Decay"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import fit, kept
+from .arrays import blocks, fit, kept
 from .erf import erf
 from .schema import Attr
 from .unary import CUDNN, MKLDNN, sigmoid_of, unary
@@ -255,27 +255,50 @@ _CUBIC = 0.044715
 @gelu.kernel
 def _(xp: Any, x: Any, *, approximate: bool) -> Any:
     """Hendrycks and Gimpel, "Gaussian error linear units" (2016)."""
-    if approximate:
-        gate = xp.tanh(x * (_SQRT_2_PI + (_SQRT_2_PI * _CUBIC) * (x * x)))
-    else:
-        gate = erf(xp, x * _SQRT_HALF)
-    gate += 1.0
-    gate *= 0.5
-    gate *= x
-    return gate
+    flat, out = x.reshape(-1), xp.empty(x.size, x.dtype)
+    for b in blocks(xp, x.size):
+        part = flat[b]
+        if approximate:
+            gate = xp.tanh(part * (_SQRT_2_PI + (_SQRT_2_PI * _CUBIC) * (part * part)))
+        else:
+            gate = erf(xp, part * _SQRT_HALF)
+        gate += 1.0
+        gate *= 0.5
+        xp.multiply(gate, part, out=out[b])
+    return out.reshape(x.shape)
 
 
 @gelu.grad_kernel
 def _(xp: Any, x: Any, d: Any, *, approximate: bool) -> Any:
-    square = x * x
-    if approximate:
-        t = xp.tanh(x * (_SQRT_2_PI + (_SQRT_2_PI * _CUBIC) * square))
-        slope = (1.0 - t * t) * (_SQRT_2_PI + (3.0 * _SQRT_2_PI * _CUBIC) * square)
-        return d * (0.5 * (1.0 + t) + 0.5 * x * slope)
-    density = xp.exp(square * -0.5)
-    density *= _SQRT_2_PI * 0.5
-    return d * (0.5 * (1.0 + erf(xp, x * _SQRT_HALF)) + x * density)
+    flat, given, out = x.reshape(-1), d.reshape(-1), xp.empty(x.size, x.dtype)
+    slope = _tanh_slope if approximate else _erf_slope
+    for b in blocks(xp, x.size):
+        xp.multiply(given[b], slope(xp, flat[b]), out=out[b])
+    return out.reshape(x.shape)
 
+
+def _erf_slope(xp: Any, x: Any) -> Any:
+    slope = x * x
+    slope *= -0.5
+    xp.exp(slope, out=slope)
+    slope *= _SQRT_2_PI * 0.5
+    slope *= x
+    gate = erf(xp, x * _SQRT_HALF)
+    gate *= 0.5
+    slope += gate
+    slope += 0.5
+    return slope
+
+
+def _tanh_slope(xp: Any, x: Any) -> Any:
+    square = x * x
+    t = xp.tanh(x * (_SQRT_2_PI + (_SQRT_2_PI * _CUBIC) * square))
+    inner = (1.0 - t * t) * (_SQRT_2_PI + (3.0 * _SQRT_2_PI * _CUBIC) * square)
+    return 0.5 * (1.0 + t) + 0.5 * x * inner
+
+
+#: no probability is 0 (math::ValueClip in the reference): a loss stays finite
+SOFTMAX_FLOOR = -64.0
 
 softmax = unary(
     "softmax",
@@ -292,6 +315,7 @@ softmax = unary(
 @softmax.kernel
 def _(xp: Any, x: Any, *, axis: int, out: Any = None) -> Any:
     y = xp.subtract(x, x.max(axis=axis, keepdims=True), out=fit(out, x))
+    xp.maximum(y, SOFTMAX_FLOOR, out=y)
     xp.exp(y, out=y)
     y /= y.sum(axis=axis, keepdims=True)
     return y

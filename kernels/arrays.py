@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["add_rows", "fit", "kept", "lay", "ones", "sum_to"]
+import numpy as np
+
+__all__ = ["add_rows", "beside", "blocks", "fit", "kept", "lay", "ones", "sum_to"]
 
 
 def fit(out: Any, like: Any) -> Any:
@@ -17,10 +19,30 @@ def fit(out: Any, like: Any) -> Any:
     return None
 
 
+# elements that a few arrays of stay in a processor's own cache
+_BLOCK = 16384
+
+
+def blocks(xp: Any, count: int) -> list[slice]:
+    """Stretches of so many elements on which chains of ufuncs run from the cache."""
+    if xp is not np or count <= _BLOCK:
+        return [slice(0, count)]
+    return [slice(i, min(i + _BLOCK, count)) for i in range(0, count, _BLOCK)]
+
+
 @lru_cache(maxsize=64)
 def kept(xp: Any, value: float, count: int, dtype: Any) -> Any:
     """A vector of one value, made once. Not to be written to; 65536 at most."""
     return xp.full(count, value, dtype)
+
+
+def beside(xp: Any, value: float, x: Any) -> Any:
+    """A number in the form in which `minimum` and `maximum` take it fastest beside X,
+    a flat block: against a number numpy's loop is not vectorised (16384 float32: 13
+    microseconds, against an array 3.4)."""
+    if xp is not np or not 1024 <= x.size <= _BLOCK:
+        return value
+    return kept(xp, value, _BLOCK, x.dtype)[: x.size]
 
 
 def ones(xp: Any, count: int, dtype: Any) -> Any:

@@ -50,11 +50,11 @@ def _divisor(x: Any, reduction: str) -> int:
 @kldiv_loss.kernel
 def _(xp: Any, x: Any, target: Any, *, reduction: str) -> Any:
     """x holds logs of probabilities; a target of 0 or less costs nothing."""
-    used = target > 0
+    used = ~(target <= 0)
     loss = xp.log(xp.where(used, target, 1))
     loss -= x
     loss *= target
-    loss *= used
+    loss = xp.where(used, loss, 0)  # not a product: that of 0 and NaN is NaN
     if reduction == "none":
         return loss
     return (loss.sum() / _divisor(x, reduction)).reshape(1)

@@ -1,4 +1,4 @@
-"""Clipping and norms: clip, clip_by_norm, squared_l2_norm.
+"""Clipping and norms: clip, clip_by_norm, squared_l2_norm, l1_norm.
 
 All take `SelectedRows` too: server programs clip sparse gradients. Their rows are
 merged first, since a row that comes twice counts as one.
@@ -121,3 +121,23 @@ def _(xp: Any, x: Any) -> Any:
 @squared_l2_norm.grad_kernel
 def _(xp: Any, x: Any, d: Any) -> Any:
     return x * (d * 2.0)
+
+
+l1_norm = op(
+    "l1_norm",
+    ins=[In("X")],
+    outs=[Out("Out")],
+    infer=_infer_norm,
+    grad=grad_op(needs=["X"]),
+    lod=None,
+)
+
+
+@l1_norm.kernel
+def _(xp: Any, x: Any) -> Any:
+    return xp.abs(x).sum().reshape(1)
+
+
+@l1_norm.grad_kernel
+def _(xp: Any, x: Any, d: Any) -> Any:
+    return xp.sign(x) * d

@@ -96,6 +96,7 @@ while_grad = op(
     grad=None,
     lod=None,
     scoped=True,
+    unset=["Out@GRAD"],
 )
 
 
@@ -117,7 +118,11 @@ def _(
     The gradient of a variable that the loop writes goes from step to step; those of
     all others add up.
     """
-    carried = dict(zip(original_output_grad, d_outs))
+    carried = {}
+    for name, d in zip(original_output_grad, d_outs):
+        if d is None:  # nobody looked at it behind the loop
+            d = zeros_for(xp, value_of(ctx, name[: -len(GRAD)]))
+        carried[name] = d
     inside = wanted(names, "X")
     fetch = tuple(n for n in inside if n != EMPTY)
     written = {n + GRAD for n in names["Out"]}
@@ -133,7 +138,9 @@ def _(
             else:
                 total[name] = add_values(xp, total.get(name), value)
         for name in carried:
-            if name not in fetch:  # its value before the step was not looked at
+            # its value before the step was not looked at; what was written to an array
+            # has been taken out of its gradient, the rest is for earlier steps
+            if name not in fetch and not isinstance(carried[name], list):
                 carried[name] = zeros_for(xp, carried[name])
     return results(xp, ctx, names["X"], inside, {**total, **carried})
 
@@ -189,7 +196,7 @@ def _holds(ctx: RunContext, names: Names, is_scalar: bool) -> bool:
         name = names["Cond"][0]
         return is_true(value_of(ctx, name), "conditional_block", name)
     values = [value_of(ctx, n) for n in names.get("Input", ())]
-    return all(v is None or v.__class__ is list or v.shape[0] > 0 for v in values)
+    return all(v is None or isinstance(v, list) or v.shape[0] > 0 for v in values)
 
 
 conditional_block = _conditional("conditional_block")
@@ -272,6 +279,12 @@ def _(xp: Any, xs: list[Any], mask: Any) -> Any:
     if value is None:
         raise ValueError("select_input: the chosen input has no value")
     return value
+
+
+@select_input.lod_kernel
+def _(lod: dict[str, Any], values: dict[str, Any], attrs: dict[str, Any]) -> Any:
+    levels = lod["X"]
+    return {"Out": levels[_branch(values["Mask"], len(levels), "select_input")]}
 
 
 def _branch(mask: Any, count: int, op: str) -> int:

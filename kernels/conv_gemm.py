@@ -20,7 +20,14 @@ from . import conv_winograd
 from .scratch import scratch
 from .window import Axis, inside
 
-__all__ = ["Geometry", "forward", "grad_filter", "grad_input"]
+__all__ = [
+    "Geometry",
+    "flipped",
+    "forward",
+    "grad_filter",
+    "grad_input",
+    "is_pointwise",
+]
 
 # Bytes of lowered rows at a time: few blocks, but no more memory than that.
 HOST_BLOCK = 16 << 20
@@ -131,7 +138,7 @@ def _filter_matrix(weight: Any, geometry: Geometry) -> Any:
     return split.transpose(0, 1, 3, 4, 2).reshape(groups, 1, filters // groups, -1)
 
 
-def _is_pointwise(g: Geometry) -> bool:
+def is_pointwise(g: Geometry) -> bool:
     return (
         g.y.kernel == g.x.kernel == g.y.stride == g.x.stride == 1
         and not (g.y.before or g.y.after or g.x.before or g.x.after)
@@ -144,7 +151,7 @@ def forward(xp: Any, images: Any, weight: Any, g: Geometry, out: Any) -> Any:
 
     `out` may have any strides. Returns it.
     """
-    if _is_pointwise(g) and out.flags.c_contiguous:
+    if is_pointwise(g) and out.flags.c_contiguous:
         n, channels = images.shape[:2]
         flat = out.reshape(n, out.shape[1], -1)
         matrix = weight.reshape(weight.shape[:2])
@@ -180,7 +187,7 @@ def grad_filter(xp: Any, images: Any, d_out: Any, g: Geometry) -> Any:
         return xp.zeros(
             (filters, channels // g.groups, g.y.kernel, g.x.kernel), d_out.dtype
         )
-    if _is_pointwise(g):
+    if is_pointwise(g):
         d_flat = d_out.reshape(n, filters, -1)
         flat = images.reshape(n, channels, -1)
         pointwise = xp.matmul(d_flat, flat.transpose(0, 2, 1)).sum(0)
@@ -204,7 +211,7 @@ def grad_input(xp: Any, d_out: Any, weight: Any, g: Geometry, out: Any) -> Any:
 
     `out` may have any strides. Returns it.
     """
-    if _is_pointwise(g) and out.flags.c_contiguous:
+    if is_pointwise(g) and out.flags.c_contiguous:
         n, filters = d_out.shape[:2]
         flat = out.reshape(n, out.shape[1], -1)
         matrix = weight.reshape(weight.shape[:2])
@@ -214,23 +221,25 @@ def grad_input(xp: Any, d_out: Any, weight: Any, g: Geometry, out: Any) -> Any:
     # `_scatter` for each output position, but it adds kh * kw times
     larger = g.y.size * g.x.size > 1.3 * g.y.out * g.x.out
     if g.y.stride == g.x.stride == 1 and not larger:
-        return forward(xp, d_out, *_flipped(xp, weight, g), out)
+        return forward(xp, d_out, *flipped(xp, weight, g), out)
     return _scatter(xp, d_out, weight, g, out)
 
 
-def _flipped(xp: Any, weight: Any, g: Geometry) -> tuple[Any, Geometry]:
+def _flipped_axis(a: Axis) -> Axis:
+    """The axis (stride 1) along which the input gradient slides."""
+    reach = (a.kernel - 1) * a.dilation
+    before = reach - a.before
+    after = a.size + reach - a.out - before
+    return Axis(a.out, a.kernel, 1, a.dilation, before, after, a.size)
+
+
+def flipped(xp: Any, weight: Any, g: Geometry) -> tuple[Any, Geometry]:
     """The convolution (stride 1) that is the input gradient of a stride 1 one."""
     filters, channels, kh, kw = weight.shape
     split = weight.reshape(g.groups, filters // g.groups, channels, kh, kw)
     turned = split[..., ::-1, ::-1].transpose(0, 2, 1, 3, 4)
     turned = turned.reshape(g.groups * channels, filters // g.groups, kh, kw)
-    axes = []
-    for a in (g.y, g.x):
-        reach = (a.kernel - 1) * a.dilation
-        before = reach - a.before
-        after = a.size + reach - a.out - before
-        axes.append(Axis(a.out, a.kernel, 1, a.dilation, before, after, a.size))
-    return turned, Geometry(g.groups, *axes)
+    return turned, Geometry(g.groups, _flipped_axis(g.y), _flipped_axis(g.x))
 
 
 def _scatter(xp: Any, d_out: Any, weight: Any, g: Geometry, out: Any) -> Any:

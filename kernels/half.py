@@ -16,6 +16,7 @@ import numpy as np
 from .dtypes import VarType, to_numpy
 from .registry import Kernel, OpDef
 from .selected_rows import SelectedRows
+from .tensor_array import TensorArray
 
 __all__ = ["HALVES", "in_single", "runs_as_it_is"]
 
@@ -61,8 +62,13 @@ def in_single(op: OpDef, declared: Sequence[Sequence[VarType | None]]) -> Kernel
 
 def _widened(value: Any) -> Any:
     """In float32 what is in half precision, all else as it is."""
-    if value.__class__ is list:
-        return [_widened(v) for v in value]
+    if isinstance(value, list):
+        widened = [_widened(v) for v in value]
+        if not isinstance(value, TensorArray):
+            return widened
+        made = TensorArray(widened)
+        made.lods = value.lods
+        return made
     if value.__class__ is SelectedRows:
         return replace(value, value=_widened(value.value))
     dtype = getattr(value, "dtype", None)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "chosen_sequences",
     "host",
     "innermost",
     "joined",
@@ -68,6 +69,23 @@ def ranges(starts: Any, lengths: Any) -> Any:
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - ends + lengths, lengths) + np.arange(total)
+
+
+def chosen_sequences(levels: Any, chosen: Any) -> tuple[list[list[int]], Any]:
+    """The LoD of these sequences, one after the other, and the rows that they hold.
+
+    chosen: numbers of sequences of the first level; rows if there are no levels.
+
+    >>> chosen_sequences([[0, 2, 5]], np.array([1, 0]))
+    ([[0, 3, 5]], array([2, 3, 4, 0, 1]))
+    """
+    made = []
+    for level in levels:
+        offsets = np.asarray(level)
+        lengths = lengths_of(offsets)[chosen]
+        made.append(joined(lengths))
+        chosen = ranges(offsets[:-1][chosen], lengths)
+    return made, chosen
 
 
 def joined(lengths: Any) -> list[int]:

@@ -1,20 +1,23 @@
 """Losses on class labels: the cross entropies.
 
 Hard labels are class numbers of shape (..., 1); soft ones are distributions of x's
-shape. A row whose label is ``ignore_index`` has loss 0 and no gradient.
+shape. A row whose label is ``ignore_index`` has loss 0 and no gradient. (The
+gradient of the reference's softmax_with_cross_entropy on CPUs hands on the softmax
+itself for such rows, as if no class were right.)
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from .activation import SOFTMAX_FLOOR
 from .grad import grad_op
 from .infer import InferContext
 from .registry import op
 from .rows import check_ids
 from .schema import Attr, In, Out
 
-__all__: list[str] = []
+__all__ = ["labels"]
 
 # -log(0), as the reference has it
 _HUGE = 1e20
@@ -22,7 +25,7 @@ _IGNORE = Attr("ignore_index", int, -100)
 _SOFT = Attr("soft_label", bool, False)
 
 
-def _labels(
+def labels(
     xp: Any, op_name: str, label: Any, classes: int, ignore: int
 ) -> tuple[Any, Any]:
     """Flat labels, and None or a mask of the ignored ones (whose label is then 0)."""
@@ -91,7 +94,7 @@ def _picked(xp: Any, x: Any, flat_labels: Any) -> tuple[Any, Any]:
 
 def _hard_loss(xp: Any, name: str, x: Any, label: Any, ignore: int) -> tuple[Any, Any]:
     """Loss and the picked probability, both of the label's shape."""
-    flat, ignored = _labels(xp, name, label, x.shape[-1], ignore)
+    flat, ignored = labels(xp, name, label, x.shape[-1], ignore)
     match, _ = _picked(xp, x, flat)
     y = _minus_log(xp, match)
     if ignored is not None:
@@ -105,7 +108,7 @@ def _hard_grad(
 ) -> Any:
     """-d_y / match at the labels, zero elsewhere."""
     d_x = xp.zeros(shape, d_y.dtype)
-    flat, ignored = _labels(xp, name, label, shape[-1], ignore)
+    flat, ignored = labels(xp, name, label, shape[-1], ignore)
     places = xp.arange(0, d_x.size, shape[-1])
     places += flat
     if ignored is None:
@@ -133,7 +136,7 @@ def _(
         d_x /= x
         return xp.negative(d_x, out=d_x)
     name = "cross_entropy_grad"
-    flat, ignored = _labels(xp, name, label, x.shape[-1], ignore_index)
+    flat, ignored = labels(xp, name, label, x.shape[-1], ignore_index)
     match, _ = _picked(xp, x, flat)
     return _hard_grad(xp, name, x.shape, label, match, d_y, ignore_index)
 
@@ -225,6 +228,7 @@ def _(
     if not last:
         x, label = xp.moveaxis(x, axis, -1), xp.moveaxis(label, axis, -1)
     shifted = x - xp.maximum.reduce(x, axis=-1, keepdims=True)
+    xp.maximum(shifted, SOFTMAX_FLOOR, out=shifted)
     softmax = xp.exp(shifted)
     total = xp.add.reduce(softmax, axis=-1, keepdims=True)
     softmax /= total
@@ -235,7 +239,7 @@ def _(
         loss = -xp.add.reduce(shifted, axis=-1, keepdims=True)
     else:
         name = "softmax_with_cross_entropy"
-        flat, ignored = _labels(xp, name, label, x.shape[-1], ignore_index)
+        flat, ignored = labels(xp, name, label, x.shape[-1], ignore_index)
         loss -= _picked(xp, shifted, flat)[0].reshape(loss.shape)
         if ignored is not None:
             loss.reshape(-1)[ignored] = 0
@@ -268,7 +272,7 @@ def _(
     if out is not None and not out.flags.c_contiguous:
         out = None
     name = "softmax_with_cross_entropy_grad"
-    flat, ignored = _labels(xp, name, label, softmax.shape[-1], ignore_index)
+    flat, ignored = labels(xp, name, label, softmax.shape[-1], ignore_index)
     if ignored is not None:
         # an ignored row's loss is the constant 0 (the reference's CPU kernel lets
         # its softmax part through all the same)

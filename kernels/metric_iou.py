@@ -70,7 +70,8 @@ def _(
         right += more
     all_of = right + wrong
     ratio = right / xp.maximum(all_of, 1)
-    mean = ratio.sum() / xp.maximum((all_of > 0).sum(), 1)
+    seen = (all_of > 0).sum()
+    mean = xp.where(seen > 0, ratio.sum() / xp.maximum(seen, 1), xp.nan)
     for more in means or ():
         mean = mean + more.reshape(())
     return mean.astype("float32").reshape(1), wrong, right

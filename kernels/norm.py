@@ -19,7 +19,7 @@ from .schema import Attr, In, Out
 from .scratch import scratch
 from .window import channels_last
 
-__all__ = ["batch_norm", "layer_norm"]
+__all__ = ["batch_norm", "by_channel", "keep_running", "layer_norm"]
 
 # bytes of rows that layer_norm works on at a time
 _BLOCK = 768 << 10
@@ -120,12 +120,19 @@ batch_norm = op(
 )
 
 
-def _by_channel(x: Any, last: bool) -> tuple[Any, tuple[int, ...], str]:
+def by_channel(x: Any, last: bool) -> tuple[Any, tuple[int, ...], str]:
     """X as (n, channels, rest) or (rest, channels); the shape that a vector of
     channels takes beside it; and its einsum letters."""
     if last or x.ndim == 2:
         return x.reshape(-1, x.shape[-1]), (1, -1), "nc"
     return x.reshape(x.shape[0], x.shape[1], -1), (1, -1, 1), "nci"
+
+
+def keep_running(running: Any, now: Any, momentum: Any) -> None:
+    """Move running statistics, in place, toward those of this batch."""
+    keep = momentum if isinstance(momentum, float) else float(momentum.reshape(-1)[0])
+    running *= keep
+    running += now * (1.0 - keep)
 
 
 @batch_norm.kernel
@@ -145,7 +152,7 @@ def _(
     use_global_stats: bool,
     trainable_statistics: bool,
 ) -> Any:
-    flat, wide, letters = _by_channel(x, data_layout == "NHWC")
+    flat, wide, letters = by_channel(x, data_layout == "NHWC")
     count = x.size // max(scale.size, 1)
     if use_global_stats or (is_test and not trainable_statistics):
         inverse = (variance + epsilon) ** -0.5
@@ -156,8 +163,6 @@ def _(
     if count == 1:  # mirrors batch_norm on one element per channel: nothing is done
         zero = xp.zeros(scale.shape, mean.dtype)
         return x.copy(), mean, variance, zero, zero.copy(), None
-    if momentum_tensor is not None:
-        momentum = float(momentum_tensor.reshape(-1)[0])
     axes = (0, 2) if len(wide) == 3 else 0
     saved_mean = flat.sum(axes) / count
     y = flat - saved_mean.reshape(wide)
@@ -165,10 +170,9 @@ def _(
     inverse = (saved_variance + epsilon) ** -0.5
     y *= (inverse * scale).reshape(wide)
     y += bias.reshape(wide)
-    mean *= momentum
-    mean += saved_mean * (1.0 - momentum)
-    variance *= momentum
-    variance += saved_variance * (1.0 - momentum)
+    keep = momentum if momentum_tensor is None else momentum_tensor
+    keep_running(mean, saved_mean, keep)
+    keep_running(variance, saved_variance, keep)
     return y.reshape(x.shape), mean, variance, saved_mean, inverse, None
 
 
@@ -217,7 +221,7 @@ def _(
     trainable_statistics: bool,
     wants: tuple[bool, ...],
 ) -> Any:
-    flat, wide, letters = _by_channel(x, data_layout == "NHWC")
+    flat, wide, letters = by_channel(x, data_layout == "NHWC")
     d_flat = d_y.reshape(flat.shape)
     count = x.size // max(scale.size, 1)
     frozen = use_global_stats or (is_test and not trainable_statistics)

@@ -5,6 +5,7 @@ Miyato et al., "Spectral Normalization for Generative Adversarial Networks" (201
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .grad import GRAD, GradContext, OpSpec, grad_op
@@ -240,7 +241,7 @@ def _power(
 ) -> tuple[Any, ...]:
     """The weight as a matrix, its singular vectors and value by power iteration."""
     front = xp.moveaxis(weight, dim, 0) if dim else weight
-    matrix = front.reshape(len(front), -1)
+    matrix = front.reshape(len(front), math.prod(front.shape[1:]))
     for _ in range(iters):
         v = matrix.T @ u
         v = v / (xp.sqrt(v @ v) + eps)

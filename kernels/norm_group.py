@@ -1,11 +1,13 @@
 """group_norm and instance_norm: statistics per sample, over groups of channels.
 
 Sources: Wu and He, "Group Normalization" (2018); Ulyanov et al., "Instance
-Normalization" (2016).
+Normalization" (2016). The gradient of group_norm for X is whole; without Scale the
+reference's misses the part that comes through the mean.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .grad import grad_op
@@ -95,7 +97,8 @@ def _parts(channels: int, groups: int) -> list[tuple[slice, slice]]:
 def _grouped(images: Any, groups: int) -> Any:
     """(n, groups, channels of a group, rest)."""
     n, channels = images.shape[:2]
-    return images.reshape(n, groups, channels // groups, -1)
+    rest = math.prod(images.shape[2:])
+    return images.reshape(n, groups, channels // groups, rest)
 
 
 def _normalize(
@@ -236,7 +239,7 @@ instance_norm = op(
 @instance_norm.kernel
 def _(xp: Any, x: Any, scale: Any, bias: Any, *, epsilon: float) -> Any:
     n, channels = x.shape[:2]
-    flat = x.reshape(n, channels, -1)
+    flat = x.reshape(n, channels, math.prod(x.shape[2:]))
     count = flat.shape[2]
     mean = flat.sum(2) / count
     y = flat - mean[:, :, None]
@@ -250,7 +253,7 @@ def _(xp: Any, x: Any, scale: Any, bias: Any, *, epsilon: float) -> Any:
 @instance_norm.grad_kernel
 def _(xp: Any, x: Any, scale: Any, mean: Any, inverse: Any, d_y: Any) -> Any:
     n, channels = x.shape[:2]
-    flat = x.reshape(n, channels, -1)
+    flat = x.reshape(n, channels, math.prod(x.shape[2:]))
     d_flat = d_y.reshape(flat.shape)
     count = flat.shape[2]
     inverse = inverse.reshape(n, channels)

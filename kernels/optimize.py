@@ -21,13 +21,17 @@ from .infer import InferContext
 from .registry import Call, OpDef, batch_kernel, op
 from .schema import Attr, AttrType, In, Out
 from .selected_rows import SelectedRows
+from .threads import share
 
-__all__: list[str] = []
+__all__ = ["Rates", "adam_update", "momentum_update", "sgd_update", "walk"]
 
 # elements per piece: with four arrays of float32 beside the scratch, 2.6 MB
 _PIECE = 1 << 17
 
 _local = threading.local()
+
+# how a step goes over arrays: `walk`, or what stands in for it
+Walk = Callable[..., None]
 
 
 def _scratch(xp: Any, like: Any) -> Any:
@@ -63,6 +67,28 @@ def _pieces(xp: Any, arrays: Sequence[Any]) -> Any:
     return [[a[i : i + step] for a in flat] for i in range(0, first.size, step)]
 
 
+def walk(
+    xp: Any, arrays: Sequence[Any], step: Callable[..., Any], *numbers: Any
+) -> None:
+    """step(xp, pieces, scratch, *numbers) along arrays of one shape, in place.
+
+    numbers: Python floats; they come as the arrays' element type. Long arrays are
+    walked by several threads at once.
+    """
+    like = arrays[0]
+    given = [_number(xp, n, like) for n in numbers]
+    pieces = _pieces(xp, arrays)
+
+    def some(begin: int, end: int) -> None:
+        for piece in pieces[begin:end]:
+            step(xp, piece, _scratch(xp, piece[0]), *given)
+
+    if len(pieces) == 1:
+        some(0, 1)
+    else:
+        share(len(pieces), like.size * len(arrays), some)
+
+
 @lru_cache(maxsize=256)
 def _scalar(value: float, char: str) -> Any:
     """A 0-d array: numpy's ufuncs take one faster than a Python number."""
@@ -81,7 +107,7 @@ def as_float32(value: float) -> float:
     return float(np.float32(value))
 
 
-class _Rates:
+class Rates:
     """Learning rates of a batch, each array read once."""
 
     def __init__(self) -> None:
@@ -105,14 +131,14 @@ def _batched(made: OpDef, update: Update) -> None:
     attrs = tuple(made.attrs)
 
     def one(xp: Any, *inputs: Any, **given: Any) -> Any:
-        outs = update(xp, inputs, given, _Rates())
+        outs = update(xp, inputs, given, Rates())
         return outs if len(made.outs) > 1 else outs[0]
 
     one.__signature__ = _signature(attrs)  # type: ignore[attr-defined]
     made.kernel(one)
 
     def many(xp: Any, ctx: Any, calls: list[Call]) -> list[tuple[Any, ...]]:
-        rates = _Rates()
+        rates = Rates()
         return [update(xp, call.inputs, call.attrs, rates) for call in calls]
 
     batch_kernel(made.type)(many)
@@ -161,22 +187,26 @@ def _declare(
 sgd = _declare("sgd", [In("Param"), In("LearningRate"), In("Grad")], ["Param"])
 
 
-def _sgd(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, ...]:
+def _sgd_step(xp: Any, arrays: Sequence[Any], t: Any, rate: Any) -> None:
+    p, g = arrays
+    xp.multiply(g, rate, t)
+    xp.subtract(p, t, p)
+
+
+def sgd_update(
+    xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any, by: Walk = walk
+) -> tuple[Any, ...]:
     """param -= rate * grad."""
     param, rate, grad = inputs
     value = rates(rate)
     if isinstance(grad, SelectedRows):
         sparse.sgd(xp, param, grad, value)
-        return (param,)
-    value = _number(xp, value, param)
-    for p, g in _pieces(xp, (param, grad)):
-        t = _scratch(xp, p)
-        xp.multiply(g, value, t)
-        xp.subtract(p, t, p)
+    else:
+        by(xp, (param, grad), _sgd_step, value)
     return (param,)
 
 
-_batched(sgd, _sgd)
+_batched(sgd, sgd_update)
 
 # --- momentum -----------------------------------------------------------------
 
@@ -188,8 +218,26 @@ momentum = _declare(
 )
 
 
-def _momentum(
-    xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any
+def _momentum_step(xp: Any, arrays: Sequence[Any], t: Any, rate: Any, mu: Any) -> None:
+    p, g, v = arrays
+    xp.multiply(v, mu, v)
+    xp.add(v, g, v)
+    xp.multiply(v, rate, t)
+    xp.subtract(p, t, p)
+
+
+def _nesterov_step(xp: Any, arrays: Sequence[Any], t: Any, rate: Any, mu: Any) -> None:
+    p, g, v = arrays
+    xp.multiply(v, mu, v)
+    xp.add(v, g, v)
+    xp.multiply(v, mu, t)
+    xp.add(t, g, t)
+    xp.multiply(t, rate, t)
+    xp.subtract(p, t, p)
+
+
+def momentum_update(
+    xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any, by: Walk = walk
 ) -> tuple[Any, ...]:
     """velocity = mu * velocity + grad; param -= rate * velocity.
 
@@ -200,23 +248,13 @@ def _momentum(
     nesterov = attrs["use_nesterov"]
     if isinstance(grad, SelectedRows):
         sparse.momentum(xp, param, grad, velocity, value, mu, nesterov)
-        return param, velocity
-    value, mu = _number(xp, value, param), _number(xp, mu, param)
-    for p, g, v in _pieces(xp, (param, grad, velocity)):
-        t = _scratch(xp, p)
-        xp.multiply(v, mu, v)
-        xp.add(v, g, v)
-        if nesterov:
-            xp.multiply(v, mu, t)
-            xp.add(t, g, t)
-            xp.multiply(t, value, t)
-        else:
-            xp.multiply(v, value, t)
-        xp.subtract(p, t, p)
+    else:
+        step = _nesterov_step if nesterov else _momentum_step
+        by(xp, (param, grad, velocity), step, value, mu)
     return param, velocity
 
 
-_batched(momentum, _momentum)
+_batched(momentum, momentum_update)
 
 # --- adam ---------------------------------------------------------------------
 
@@ -244,12 +282,18 @@ adam = _declare(
 )
 
 
-def adam_step(
-    xp: Any, arrays: Sequence[Any], t: Any, rate: Any, betas: Any, epsilon: Any
+def _adam_step(
+    xp: Any,
+    arrays: Sequence[Any],
+    t: Any,
+    rate: Any,
+    epsilon: Any,
+    beta1: Any,
+    rest1: Any,
+    beta2: Any,
+    rest2: Any,
 ) -> None:
-    """Adam on param, grad and both moments, in place; t: scratch of their shape."""
     p, g, m, v = arrays
-    beta1, rest1, beta2, rest2 = betas
     xp.multiply(m, beta1, m)
     xp.multiply(g, rest1, t)
     xp.add(m, t, m)
@@ -264,7 +308,9 @@ def adam_step(
     xp.subtract(p, t, p)
 
 
-def _adam(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, ...]:
+def adam_update(
+    xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any, by: Walk = walk
+) -> tuple[Any, ...]:
     """Adam (Kingma and Ba, 2015, section 2: epsilon beside the uncorrected root)."""
     param, grad, rate, m, v, pow1, pow2, given1, given2 = inputs
     beta1 = as_float32(attrs["beta1"]) if given1 is None else rates(given1)
@@ -281,15 +327,11 @@ def _adam(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, 
         sparse.adam(xp, (param, m, v), grad, value, betas, epsilon, lazy)
         return param, m, v, pow1, pow2
     value *= math.sqrt(1 - now2) / (1 - now1)
-    rate = _number(xp, value, param)
-    scalars = [_number(xp, n, param) for n in betas]
-    epsilon = _number(xp, epsilon, param)
-    for piece in _pieces(xp, (param, grad, m, v)):
-        adam_step(xp, piece, _scratch(xp, piece[0]), rate, scalars, epsilon)
+    by(xp, (param, grad, m, v), _adam_step, value, epsilon, *betas)
     return param, m, v, pow1, pow2
 
 
-_batched(adam, _adam)
+_batched(adam, adam_update)
 
 # --- adagrad ------------------------------------------------------------------
 
@@ -301,6 +343,19 @@ adagrad = _declare(
 )
 
 
+def _adagrad_step(
+    xp: Any, arrays: Sequence[Any], t: Any, rate: Any, epsilon: Any
+) -> None:
+    p, g, m = arrays
+    xp.multiply(g, g, t)
+    xp.add(m, t, m)
+    xp.sqrt(m, t)
+    xp.add(t, epsilon, t)
+    xp.divide(g, t, t)
+    xp.multiply(t, rate, t)
+    xp.subtract(p, t, p)
+
+
 def _adagrad(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[Any, ...]:
     """moment += grad ** 2; param -= rate * grad / (sqrt(moment) + epsilon)."""
     param, grad, moment, rate = inputs
@@ -308,16 +363,7 @@ def _adagrad(xp: Any, inputs: Sequence[Any], attrs: Any, rates: Any) -> tuple[An
     if isinstance(grad, SelectedRows):
         sparse.adagrad(xp, param, grad, moment, value, epsilon)
         return param, moment
-    value, epsilon = _number(xp, value, param), _number(xp, epsilon, param)
-    for p, g, m in _pieces(xp, (param, grad, moment)):
-        t = _scratch(xp, p)
-        xp.multiply(g, g, t)
-        xp.add(m, t, m)
-        xp.sqrt(m, t)
-        xp.add(t, epsilon, t)
-        xp.divide(g, t, t)
-        xp.multiply(t, value, t)
-        xp.subtract(p, t, p)
+    walk(xp, (param, grad, moment), _adagrad_step, value, epsilon)
     return param, moment
 
 

@@ -193,8 +193,10 @@ dgc_clip_by_norm = op(
 def _(xp: Any, step: Any, x: Any, *, max_norm: float, rampup_begin_step: float) -> Any:
     """`clip_by_norm` from `rampup_begin_step` on."""
     started = 0 <= rampup_begin_step <= float(step.reshape(-1)[0])
-    norm = _norm(xp, x) if started else 0.0
-    return x * (max_norm / norm) if norm > max_norm else x.copy()
+    if not started:
+        return x.copy()
+    norm = _norm(xp, x)
+    return x.copy() if norm <= max_norm else x * (max_norm / norm)
 
 
 # --- average_accumulates ------------------------------------------------------

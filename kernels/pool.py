@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .grad import grad_op
 from .infer import InferContext, InferRule
-from .pool_windows import Geometry, avg_grad, geometry, max_grad, pool
-from .registry import OpDef, op
+from .pool_windows import (
+    Geometry,
+    avg_grad,
+    geometry,
+    max_grad,
+    pool,
+    raise_error,
+)
+from .registry import OpDef, op, takes
 from .schema import Attr, AttrType, In, Out
-from .window import channels_last
+from .window import Fail, channels_last
 
 __all__ = ["pool2d", "pool3d"]
 
 _NAMES = {2: ("height", "width"), 3: ("depth", "height", "width")}
+
+
+def _window(dims: int, data_format: str) -> tuple[Attr, ...]:
+    """The attributes that mean something."""
+    return (
+        Attr("pooling_type", str),
+        Attr("ksize", AttrType.INTS),
+        Attr("strides", AttrType.INTS, [1] * dims),
+        Attr("paddings", AttrType.INTS, [0] * dims),
+        Attr("padding_algorithm", str, "EXPLICIT"),
+        Attr("global_pooling", bool, False),
+        Attr("adaptive", bool, False),
+        Attr("exclusive", bool, True),
+        Attr("ceil_mode", bool, False),
+        Attr("data_format", str, data_format),
+    )
+
+
+WINDOW = _window(2, "NCHW")
 
 
 def check_windows(op: InferContext, g: Geometry) -> None:
@@ -37,6 +63,26 @@ def check_counts(op: InferContext, dims: int) -> None:
         )
 
 
+def geometry_of(
+    size: Sequence[int], window: Mapping[str, Any], fail: Fail = raise_error
+) -> Geometry:
+    """How an input of this size is pooled under these attributes."""
+    g = geometry(
+        size,
+        window["ksize"],
+        window["strides"],
+        window["paddings"],
+        window["padding_algorithm"],
+        window["ceil_mode"],
+        window["global_pooling"],
+        window["adaptive"],
+        fail,
+    )
+    if window["global_pooling"]:  # one window: argmax instead of a tap per element
+        g = g._replace(bounds=tuple([(0, a.size)] for a in g.axes))
+    return g
+
+
 def _rule(dims: int) -> InferRule:
     def infer(op: InferContext) -> None:
         shape = op.shape("X")
@@ -50,17 +96,8 @@ def _rule(dims: int) -> InferRule:
         )
         check_counts(op, dims)
         last = channels_last(op.attr("data_format"), op.fail, dims)
-        g = geometry(
-            shape[1:-1] if last else shape[2:],
-            op.attr("ksize"),
-            op.attr("strides"),
-            op.attr("paddings"),
-            op.attr("padding_algorithm"),
-            op.attr("ceil_mode"),
-            op.attr("global_pooling"),
-            op.attr("adaptive"),
-            op.fail,
-        )
+        size = shape[1:-1] if last else shape[2:]
+        g = geometry_of(size, {a.name: op.attr(a.name) for a in WINDOW}, op.fail)
         check_windows(op, g)
         out = tuple(a.out for a in g.axes)
         whole = (shape[0], *out, shape[-1]) if last else (*shape[:2], *out)
@@ -81,74 +118,30 @@ def _as_format(xp: Any, x: Any, last: bool) -> Any:
     return xp.ascontiguousarray(x.transpose(0, *range(2, x.ndim), 1))
 
 
-def _forward(
-    xp: Any,
-    x: Any,
-    *,
-    pooling_type: str,
-    ksize: Sequence[int],
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    padding_algorithm: str,
-    global_pooling: bool,
-    adaptive: bool,
-    exclusive: bool,
-    ceil_mode: bool,
-    data_format: str,
-) -> Any:
-    last = data_format in ("NHWC", "NDHWC")
-    if global_pooling:
-        axes = tuple(range(1, x.ndim - 1) if last else range(2, x.ndim))
-        if pooling_type == "max":
-            return x.max(axes, keepdims=True)
-        return x.mean(axes, keepdims=True)
+@takes(WINDOW)
+def _forward(xp: Any, x: Any, **window: Any) -> Any:
+    last = window["data_format"] in ("NHWC", "NDHWC")
+    kind = window["pooling_type"]
+    if window["global_pooling"]:
+        return _global(xp, x, kind, last)
     images = _first(x, last)
-    g = geometry(
-        images.shape[2:],
-        ksize,
-        strides,
-        paddings,
-        padding_algorithm,
-        ceil_mode,
-        False,
-        adaptive,
-    )
-    return _as_format(xp, pool(xp, images, g, pooling_type, exclusive), last)
+    g = geometry_of(images.shape[2:], window)
+    return _as_format(xp, pool(xp, images, g, kind, window["exclusive"]), last)
 
 
-def _backward(
-    xp: Any,
-    x: Any,
-    out: Any,
-    d_out: Any,
-    *,
-    pooling_type: str,
-    ksize: Sequence[int],
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    padding_algorithm: str,
-    global_pooling: bool,
-    adaptive: bool,
-    exclusive: bool,
-    ceil_mode: bool,
-    data_format: str,
-) -> Any:
-    last = data_format in ("NHWC", "NDHWC")
+def _global(xp: Any, x: Any, kind: str, last: bool) -> Any:
+    """One window."""
+    axes = tuple(range(1, x.ndim - 1) if last else range(2, x.ndim))
+    return x.max(axes, keepdims=True) if kind == "max" else x.mean(axes, keepdims=True)
+
+
+@takes(WINDOW)
+def _backward(xp: Any, x: Any, out: Any, d_out: Any, **window: Any) -> Any:
+    last = window["data_format"] in ("NHWC", "NDHWC")
     x, out, d_out = (_first(a, last) for a in (x, out, d_out))
-    g = geometry(
-        x.shape[2:],
-        ksize,
-        strides,
-        paddings,
-        padding_algorithm,
-        ceil_mode,
-        global_pooling,
-        adaptive,
-    )
-    if global_pooling:  # one window: argmax instead of a tap per element
-        g = g._replace(bounds=tuple([(0, a.size)] for a in g.axes))
-    if pooling_type == "avg":
-        dx = avg_grad(xp, x, d_out, g, exclusive)
+    g = geometry_of(x.shape[2:], window)
+    if window["pooling_type"] == "avg":
+        dx = avg_grad(xp, x, d_out, g, window["exclusive"])
     else:
         dx = max_grad(xp, x, out, d_out, g)
     return _as_format(xp, dx, last)
@@ -160,16 +153,7 @@ def _declare(type: str, dims: int, data_format: str, more: Iterable[Attr]) -> Op
         ins=[In("X")],
         outs=[Out("Out")],
         attrs=[
-            Attr("pooling_type", str),
-            Attr("ksize", AttrType.INTS),
-            Attr("strides", AttrType.INTS, [1] * dims),
-            Attr("paddings", AttrType.INTS, [0] * dims),
-            Attr("padding_algorithm", str, "EXPLICIT"),
-            Attr("global_pooling", bool, False),
-            Attr("adaptive", bool, False),
-            Attr("exclusive", bool, True),
-            Attr("ceil_mode", bool, False),
-            Attr("data_format", str, data_format),
+            *_window(dims, data_format),
             Attr("use_cudnn", bool, False),
             Attr("use_mkldnn", bool, False),
             *more,

@@ -8,6 +8,7 @@ arrays as the kernel's sizes add up to, no reduction over a short axis. Images a
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,11 +22,15 @@ __all__ = [
     "Geometry",
     "at",
     "avg_grad",
+    "counts",
     "geometry",
+    "is_padded",
     "lowest",
     "max_grad",
     "pool",
+    "raise_error",
     "taps",
+    "tiles",
 ]
 
 Bounds = list[tuple[int, int]]
@@ -44,7 +49,7 @@ class Geometry(NamedTuple):
     bounds: tuple[Bounds, ...] | None = None
 
 
-def _raise(message: str) -> None:
+def raise_error(message: str) -> None:
     raise ValueError(message)
 
 
@@ -57,7 +62,7 @@ def geometry(
     ceil_mode: bool = False,
     global_pooling: bool = False,
     adaptive: bool = False,
-    fail: Fail = _raise,
+    fail: Fail = raise_error,
 ) -> Geometry:
     """How an input of this size (without batch and channels) is pooled."""
     if global_pooling:
@@ -109,7 +114,15 @@ def _cells(bounds: Sequence[Bounds]) -> Iterator[tuple[Any, Any]]:
         yield (..., *(w for w, _ in chosen)), (..., *(there for _, there in chosen))
 
 
-def _counts(xp: Any, g: Geometry, exclusive: bool, dtype: Any) -> Any:
+def is_padded(g: Geometry) -> bool:
+    """Whether a sliding window reaches out of the input anywhere."""
+    return any(
+        a.before > 0 or (a.out - 1) * a.stride - a.before + a.kernel > a.size
+        for a in g.axes
+    )
+
+
+def counts(xp: Any, g: Geometry, exclusive: bool, dtype: Any) -> Any:
     """What the sums of an average are divided by: a number, or an array of windows.
 
     A window without elements has count 1, and so average 0.
@@ -117,11 +130,7 @@ def _counts(xp: Any, g: Geometry, exclusive: bool, dtype: Any) -> Any:
     if g.bounds is not None:
         each = [[stop - start for start, stop in ends] for ends in g.bounds]
     else:
-        full = all(
-            a.before <= 0 and (a.out - 1) * a.stride - a.before + a.kernel <= a.size
-            for a in g.axes
-        )
-        if full or not exclusive:
+        if not is_padded(g) or not exclusive:
             product = 1
             for a in g.axes:
                 product *= a.kernel
@@ -194,11 +203,11 @@ def pool(xp: Any, x: Any, g: Geometry, kind: str, exclusive: bool = True) -> Any
         if all(a.kernel == 1 for a in g.axes):
             out = out.copy()
     if kind == "avg":
-        out /= _counts(xp, g, exclusive, x.dtype)
+        out /= counts(xp, g, exclusive, x.dtype)
     return out
 
 
-def _tiles(g: Geometry) -> bool:
+def tiles(g: Geometry) -> bool:
     """Whether the windows cover the input, each element once, without padding."""
     return all(
         a.stride == a.kernel and a.before == 0 and a.out * a.kernel == a.size
@@ -210,7 +219,7 @@ def max_grad(xp: Any, x: Any, out: Any, d_out: Any, g: Geometry) -> Any:
     """The gradient goes to the first maximum of each window, row by row."""
     if g.bounds is not None:
         return _uneven_max_grad(xp, x, d_out, g.bounds)
-    whole = _tiles(g)
+    whole = tiles(g)
     if len(g.axes) == 2 and not whole and x.size > FEW:
         return pool_phases.max_grad(xp, x, out, d_out, *g.axes)
     dx = (xp.empty if whole else xp.zeros)(x.shape, x.dtype)
@@ -236,7 +245,8 @@ def _uneven_max_grad(xp: Any, x: Any, d_out: Any, bounds: Sequence[Bounds]) -> A
     dx = xp.zeros(x.shape, x.dtype)
     every = xp.arange(n * c)
     for windows, there in _cells(bounds):
-        window = x[there].reshape(n * c, -1)
+        window = x[there]
+        window = window.reshape(n * c, math.prod(window.shape[2:]))
         one = xp.zeros(window.shape, x.dtype)
         one[every, window.argmax(1)] = d_out[windows].reshape(-1)
         part = dx[there]
@@ -246,8 +256,8 @@ def _uneven_max_grad(xp: Any, x: Any, d_out: Any, bounds: Sequence[Bounds]) -> A
 
 def avg_grad(xp: Any, x: Any, d_out: Any, g: Geometry, exclusive: bool) -> Any:
     """The gradient is shared out evenly."""
-    share = d_out / _counts(xp, g, exclusive, x.dtype)
-    if g.bounds is None and _tiles(g):
+    share = d_out / counts(xp, g, exclusive, x.dtype)
+    if g.bounds is None and tiles(g):
         dx = xp.empty(x.shape, x.dtype)
         for windows, there in taps(g.axes):
             dx[there] = share[windows]

@@ -152,12 +152,25 @@ def _extreme_grad(made: OpDef) -> None:
         return (x == y.reshape(shape)) * d.reshape(shape)
 
 
-_extreme_grad(
-    _declare("max", lambda xp, x, axes: x.max(axis=axes, keepdims=True), _of_values)
-)
-_extreme_grad(
-    _declare("min", lambda xp, x, axes: x.min(axis=axes, keepdims=True), _of_values)
-)
+def _extreme(name: str) -> _Reduce:
+    """The largest or smallest value; of nothing, the one that any other beats."""
+
+    def reduce(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+        if x.size or _count(x, axes):
+            return getattr(x, name)(axis=axes, keepdims=True)
+        whole = x.dtype.kind in "iu"
+        limits = xp.iinfo(x.dtype) if whole else None
+        if name == "max":
+            bound = limits.min if limits else -xp.inf
+        else:
+            bound = limits.max if limits else xp.inf
+        return xp.full(_kept_shape(x.shape, axes), bound, x.dtype)
+
+    return reduce
+
+
+_extreme_grad(_declare("max", _extreme("max"), _of_values))
+_extreme_grad(_declare("min", _extreme("min"), _of_values))
 
 reduce_prod = _declare(
     "prod",
@@ -176,6 +189,8 @@ def _(xp: Any, x: Any, y: Any, d: Any, *, dim: Any, reduce_all: bool) -> Any:
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     order = kept + axes
     turned = x.transpose(order)
+    if not x.size:
+        return xp.zeros(x.shape, x.dtype)
     lines = turned.reshape(-1, _count(x, axes))
     before, after = xp.ones_like(lines), xp.ones_like(lines)
     before[:, 1:] = xp.cumprod(lines[:, :-1], axis=1)

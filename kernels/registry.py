@@ -53,6 +53,7 @@ __all__ = [
     "find",
     "has",
     "op",
+    "takes",
 ]
 
 Kernel = Callable[..., Any]
@@ -255,6 +256,21 @@ def _like_forward(op: InferContext) -> None:
         metas = op.ins.get(slot[: -len(GRAD)])
         if metas and len(metas) == op.out_counts[slot]:
             op.set_each(slot, metas)
+
+
+def takes(attrs: Iterable[Attr]) -> Callable[[Kernel], Kernel]:
+    """Decorator: a kernel's ``**window`` stands for these attributes as keywords."""
+
+    def spell_out(kernel: Kernel) -> Kernel:
+        own = inspect.signature(kernel)
+        kept = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(a.name, inspect.Parameter.KEYWORD_ONLY) for a in attrs
+        ]
+        kernel.__signature__ = own.replace(parameters=kept + more)  # type: ignore[attr-defined]
+        return kernel
+
+    return spell_out
 
 
 def batch_kernel(group: str) -> Callable[[Kernel], Kernel]:

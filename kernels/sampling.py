@@ -187,7 +187,7 @@ def _(
     Cost -log(o / (o + b)) of each true class and -log(b / (o + b)) of each noise
     class, with o = sigmoid(logit) and b = noise probability * number of samples.
     """
-    true = label.reshape(len(x), -1)
+    true = label if label.ndim == 2 else label.reshape(len(x), -1)
     check_ids("nce", "label", true.reshape(-1), num_total_classes)
     if len(custom_neg_classes):
         chosen = xp.asarray(custom_neg_classes, "int64")
@@ -243,7 +243,7 @@ def _(
 ) -> tuple[Any, Any, Any]:
     share = _noise(xp, labels, sampler, num_total_classes, probs, x.dtype)
     b = share * num_neg_samples
-    count = label.size // len(x)
+    count = label.size // max(len(x), 1)
     g = (1 - o) / (o + b)
     g[:, :count] *= -xp.broadcast_to(b, o.shape)[:, :count]
     g[:, count:] *= o[:, count:]
@@ -255,7 +255,7 @@ def _(
     if wants[0]:
         d_x = xp.matmul(g[:, None, :], weight[labels])[:, 0]
     if wants[1]:
-        values = (g[:, :, None] * x[:, None, :]).reshape(len(rows), -1)
+        values = (g[:, :, None] * x[:, None, :]).reshape(len(rows), x.shape[1])
         d_weight = _row_grad(xp, weight, rows, values, is_sparse)
     if wants[2] and bias is not None:
         d_bias = _row_grad(xp, bias, rows, g.reshape(-1, 1), False)
@@ -379,7 +379,7 @@ def _(
     used = counts.reshape(-1)
     rows = nodes.reshape(-1)[used]
     if wants[1]:
-        values = (g[:, :, None] * x[:, None, :]).reshape(len(used), -1)[used]
+        values = (g[:, :, None] * x[:, None, :]).reshape(len(used), x.shape[1])[used]
         d_w = _row_grad(xp, w, rows, values, is_sparse)
     if wants[2] and bias is not None:
         d_bias = _row_grad(xp, bias, rows, g.reshape(-1, 1)[used], False)

@@ -20,6 +20,8 @@ class AttrType(enum.IntEnum):
     STRINGS = 5
     BOOLEAN = 6
     BOOLEANS = 7
+    BOOL = 6  # the names that ``core.AttrType`` has
+    BOOLS = 7
     BLOCK = 8
     LONG = 9
     BLOCKS = 10

@@ -155,6 +155,8 @@ def _(xp: Any, x: Any, index: Any, d_out: Any, *, pooltype: str, lod: Any) -> An
         return d_out.take(xp.asarray(owners(lengths)), axis=0)
     d_x = xp.zeros(x.shape, d_out.dtype)
     full = np.flatnonzero(lengths)
+    if not len(full):
+        return d_x
     places = xp.asarray(full)
     d_out = d_out.take(places, axis=0)
     if pooltype == "MAX":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,8 @@ def _(xp: Any, x: Any, *, num_hash: int, mod_by: int) -> Any:
 
     The seeds are 0, 1, ...; the hash is xxHash's of 64 bits.
     """
-    words = xp.ascontiguousarray(x).view("u4").reshape(len(x), -1)
+    words = xp.ascontiguousarray(x).view("u4")
+    words = words.reshape(len(x), math.prod(words.shape[1:]))
     found = [_xxh64(xp, words, seed) for seed in range(num_hash)]
     all_of = xp.stack(found, 1) % _number(xp, mod_by)
     return all_of.astype(x.dtype).reshape(len(x), num_hash, 1)

@@ -220,6 +220,7 @@ distributed_lookup_table = op(
     grad=None,
     effect=True,
     lod="Ids",
+    unset=["W"],  # the servers have it
 )
 
 
@@ -279,6 +280,7 @@ def _fetch_rows(
     """The table's rows of these ascending ids, each from the server that has it."""
     bounds = np.cumsum([0, *heights])
     if not len(unique):
+        check(w is not None, "no ids came, and W has no value that tells its width")
         return np.zeros((0, w.shape[1]), w.dtype)
     check(
         len(tables) == len(endpoints) == len(heights),

@@ -64,7 +64,7 @@ def is_true(value: Any, op: str, name: str) -> bool:
 
 def remaining(xp: Any, before: Any, value: Any) -> Any:
     """An array's new gradient, and what the step left untouched of the one before."""
-    if value.__class__ is list and value is not before:
+    if isinstance(value, list) and value is not before:
         return add_values(xp, value, before)
     return value
 

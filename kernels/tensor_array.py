@@ -1,14 +1,13 @@
 """Arrays of tensors (``LOD_TENSOR_ARRAY``), written and read by index.
 
-A value is a Python list, None where nothing was written; ops change it in place.
+A value is a `TensorArray`, None where nothing was written; ops change it in place.
 Arrays of gradients (their names hold ``@GRAD``) add up what is written and give up
-what is read: a forward op that writes an element ends what was there before. LoD of
-the elements is not kept.
+what is read: a forward op that writes an element ends what was there before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,37 @@ from .registry import op
 from .schema import In, Out
 from .selected_rows import SelectedRows
 
-__all__ = ["add_values", "zeros_for"]
+__all__ = ["TensorArray", "add_values", "zeros_for"]
+
+
+class TensorArray(list[Any]):
+    """The elements; `lods` holds the LoD of those that have one, by index."""
+
+    __slots__ = ("lods",)
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        super().__init__(values)
+        self.lods: dict[int, Any] = {}
+
+    def of(self, index: int) -> Any:
+        """The LoD of an element, or None."""
+        return self.lods.get(index)
+
+
+def _lod_at(array: Any, index: int) -> Any:
+    return array.of(index) if isinstance(array, TensorArray) else None
+
+
+def _with_lod(array: Any, index: int, levels: Any) -> Any:
+    """The array, which knows from now on the LoD of this element."""
+    if not levels and not isinstance(array, TensorArray):
+        return array
+    made = array if isinstance(array, TensorArray) else TensorArray(array)
+    if levels:
+        made.lods[index] = levels
+    else:
+        made.lods.pop(index, None)
+    return made
 
 
 def add_values(xp: Any, a: Any, b: Any) -> Any:
@@ -29,8 +58,10 @@ def add_values(xp: Any, a: Any, b: Any) -> Any:
     """
     if a is None or b is None:
         return b if a is None else a
-    if a.__class__ is list:
+    if isinstance(a, list):
         a += [None] * (len(b) - len(a))
+        if isinstance(a, TensorArray) and isinstance(b, TensorArray):
+            a.lods = {**b.lods, **a.lods}
         for i, item in enumerate(b):
             a[i] = add_values(xp, a[i], item)
         return a
@@ -48,8 +79,8 @@ def zeros_for(xp: Any, value: Any) -> Any:
     """A gradient of zeros for a value; an array's has no elements yet."""
     if value is None:
         return None
-    if value.__class__ is list:
-        return []
+    if isinstance(value, list):
+        return TensorArray()
     if value.__class__ is SelectedRows:
         return replace(value, value=xp.zeros_like(value.value))
     return xp.zeros_like(value)
@@ -87,22 +118,36 @@ write_to_array = op(
     infer=_infer_write,
     grad=_write_grad,
     lod=None,
+    shares=True,
 )
 
 
 @write_to_array.kernel
 def _(
-    xp: Any, x: Any, i: Any, *, prior: Any, names: Mapping[str, Sequence[str]]
+    xp: Any,
+    x: Any,
+    i: Any,
+    *,
+    prior: Any,
+    names: Mapping[str, Sequence[str]],
+    lod: Mapping[str, Any] | None = None,
 ) -> Any:
     """prior: the array so far, which grows as far as needed."""
     index = _index(i, "write_to_array")
-    array = [] if prior is None else prior
+    array = TensorArray() if prior is None else prior
+    array = _with_lod(array, index, lod.get("X") if lod else None)
     array += [None] * (index + 1 - len(array))
     if _is_gradient(names["Out"][0]):
         array[index] = add_values(xp, array[index], x)
     else:
         array[index] = x
     return array
+
+
+@write_to_array.lod_kernel
+def _(lod: dict[str, Any], values: dict[str, Any], attrs: dict[str, Any]) -> Any:
+    """The elements' LoD goes with the array; it may have some from here on."""
+    return {}
 
 
 # --- read ----------------------------------------------------------------------------
@@ -147,6 +192,14 @@ def _(xp: Any, x: Any, i: Any, like: Any, *, names: Mapping[str, Sequence[str]])
             f"length {len(array)}"
         )
     return value
+
+
+@read_from_array.lod_kernel
+def _(lod: dict[str, Any], values: dict[str, Any], attrs: dict[str, Any]) -> Any:
+    """The element's; a gradient has that of its element."""
+    if lod.get("X_W"):
+        return {"Out": lod["X_W"]}
+    return {"Out": _lod_at(values["X"], _index(values["I"], "read_from_array"))}
 
 
 # --- length --------------------------------------------------------------------------

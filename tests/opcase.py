@@ -24,6 +24,8 @@ from strict_xp import strict_xp
 
 from fluidx import kernels
 from fluidx.kernels import GRAD, GradContext, InferContext, Meta, OpDef, SelectedRows
+from fluidx.kernels import compiled as compiled_kernels
+from fluidx.kernels.compiled import COMPILED, compiled_kernel
 
 Arrays = dict[str, Any]
 
@@ -114,6 +116,7 @@ def run_op(
     counts: Mapping[str, int] | None = None,
     lod: Mapping[str, Any] | None = None,
     out: Any = None,
+    compiled: bool = False,
 ) -> Arrays:
     """Call an op's kernel as the executor would; slot -> value."""
     definition = kernels.find(type)
@@ -128,8 +131,10 @@ def run_op(
         "out": out,
     }
     given = {k: extra[k] if k in extra else every.get(k) for k in definition.keywords}
-    assert definition.run is not None, f"{type} has no kernel"
-    result = definition.run(xp, *_positional(definition, inputs), **given)
+    run = compiled_kernel(type) if compiled else None
+    run = run or definition.run
+    assert run is not None, f"{type} has no kernel"
+    result = run(xp, *_positional(definition, inputs), **given)
     if len(definition.outs) == 1:
         result = (result,)
     return {s.name: r for s, r in zip(definition.outs, result or ()) if r is not None}
@@ -168,7 +173,13 @@ def _lods_by_name(
     return {slot: known[n[0]] for slot, n in wanted.items() if n and n[0] in known}
 
 
-def grads_of(case: OpCase, inputs: Arrays, outs: Arrays, d_outs: Arrays) -> Arrays:
+def grads_of(
+    case: OpCase,
+    inputs: Arrays,
+    outs: Arrays,
+    d_outs: Arrays,
+    compiled: bool = False,
+) -> Arrays:
     """Run the gradient op(s) of a case; input slot -> gradient."""
     definition = kernels.find(case.op)
     names_in = {k: _names(k, v) for k, v in inputs.items()}
@@ -203,6 +214,7 @@ def grads_of(case: OpCase, inputs: Arrays, outs: Arrays, d_outs: Arrays) -> Arra
             wants=list(spec.outputs),
             counts={k: len(v) for k, v in spec.outputs.items()},
             lod=_lods_by_name(lod, names_in, names_out, spec.inputs) | lod,
+            compiled=compiled,
         )
         for slot, names in spec.outputs.items():
             value = results.get(slot)
@@ -384,6 +396,46 @@ def check_strict(case: OpCase) -> None:
     )
 
 
+def has_compiled(type: str) -> bool:
+    """Whether the op or its gradient has a compiled kernel here."""
+    either = type in COMPILED or f"{type}_grad" in COMPILED
+    return either and compiled_kernels.available()
+
+
+def check_compiled(case: OpCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled kernels give what the op's own give, on small inputs too."""
+    monkeypatch.setattr(compiled_kernels, "SMALLEST", 0)
+    given: Any = {"counts": case.out_counts, "lod": case.lod}
+    for dtype in {"float64", *case.dtypes}:
+        inputs = {k: _cast(v, dtype) for k, v in case.inputs.items()}
+        plain = run_op(case.op, inputs, case.attrs, **given)
+        inputs = {k: _cast(v, dtype) for k, v in case.inputs.items()}  # some change
+        fast = run_op(case.op, inputs, case.attrs, compiled=True, **given)
+        _same(plain, fast, case)
+    inputs = {k: _cast(v, "float32") for k, v in case.inputs.items()}
+    plain = run_op(case.op, inputs, case.attrs, **given)
+    if case.grad == () or kernels.find(case.op).grad is None:
+        return
+    heads = {k: normal(*_dense(v).shape).astype("float32") for k, v in plain.items()}
+    _same(
+        grads_of(case, inputs, plain, heads),
+        grads_of(case, inputs, plain, heads, compiled=True),
+        case,
+    )
+
+
+def _same(plain: Arrays, fast: Arrays, case: OpCase) -> None:
+    assert plain.keys() == fast.keys()
+    for slot, value in plain.items():
+        if value is None:
+            assert fast[slot] is None, slot
+            continue
+        assert fast[slot].dtype == value.dtype, slot
+        np.testing.assert_allclose(
+            fast[slot], value, case.rtol * 20, case.atol * 20, err_msg=slot
+        )
+
+
 # every case of every suite that was made, for the test that each op has one
 DECLARED: list[OpCase] = []
 
@@ -398,13 +450,17 @@ def suite(cases: Sequence[OpCase]) -> Callable[..., None]:
             jobs.append(pytest.param(case, dtype, id=f"{label}-{dtype}"))
         if case.grad != () and kernels.find(case.op).grad is not None:
             jobs.append(pytest.param(case, "grad", id=f"{label}-grad"))
+        if has_compiled(case.op):
+            jobs.append(pytest.param(case, "compiled", id=f"{label}-compiled"))
         if case.strict:
             jobs.append(pytest.param(case, "strict", id=f"{label}-strict"))
 
     @pytest.mark.parametrize(("case", "check"), jobs)
-    def test(case: OpCase, check: str) -> None:
+    def test(case: OpCase, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
         if check == "grad":
             check_grad(case)
+        elif check == "compiled":
+            check_compiled(case, monkeypatch)
         elif check == "strict":
             check_strict(case)
         else:

@@ -14,7 +14,7 @@ So the norm is one over all parameters of all servers, of merged gradients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from fluidx.ir import Operator
@@ -37,11 +37,13 @@ class OptimizerClip:
     source: dict[str, str] = field(default_factory=dict)
 
 
-def optimizer_clip(ops: Sequence[Operator]) -> OptimizerClip:
+def optimizer_clip(
+    ops: Sequence[Operator], besides: Set[int] = frozenset()
+) -> OptimizerClip:
     """Find the ops with role Optimize that read nothing but gradients.
 
     Regularizers and updates read parameters; those of `set_gradient_clip` are told
-    by their scope and not meant here.
+    by their scope and not meant here. besides: ids of others that are not.
     """
     made: set[str] = set()  # by backward, or by clipping
     constants: dict[str, Operator] = {}
@@ -51,7 +53,7 @@ def optimizer_clip(ops: Sequence[Operator]) -> OptimizerClip:
         if role & SCHEDULE:
             made.difference_update(names_out(op))
             continue
-        if role & OPTIMIZE and not is_clip(op):
+        if role & OPTIMIZE and not is_clip(op) and id(op) not in besides:
             inputs = list(names_in(op))
             if not inputs:
                 constants.update((n, op) for n in names_out(op))

@@ -13,6 +13,7 @@ from fluidx.ir import Operator, Program, Variable
 from fluidx.kernels import VarType
 
 from .clipping import optimizer_clip
+from .loss_scaling import scaling_ops
 from .marks import (
     BACKWARD,
     LOOKUPS,
@@ -52,7 +53,8 @@ class Facts:
     update_order: parameters in order of the ops that change them.
     schedule: ops with role LRSched. counters: step counters of the schedule.
     writers: name -> last op of block 0 that writes it.
-    staying: ids of ops with role Optimize that stay on the trainer: clipping.
+    staying: ids of ops with role Optimize that stay on the trainer: clipping, and
+    the scaling of mixed precision.
     across: those of them that look at several merged gradients (global norm).
     tables: parameters that are looked up remotely. local_tables: those that geo-SGD
     does not receive at the start.
@@ -82,8 +84,9 @@ class Facts:
         """
         made = cls(main, startup)
         ops = main.global_block().ops
-        clip = optimizer_clip(ops)
-        made.staying = {id(op) for op in ops if is_clip(op)}
+        scaling = scaling_ops(ops)
+        clip = optimizer_clip(ops, scaling)
+        made.staying = {id(op) for op in ops if is_clip(op)} | scaling
         if merging:
             made.across = clip.across
             made.staying.update(map(id, clip.across))

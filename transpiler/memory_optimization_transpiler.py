@@ -1,11 +1,13 @@
 """`memory_optimize` and `release_memory`: accepted, without effect.
 
-The reference deprecated both; buffers are reused when a program is run. Mirrors
+The reference deprecated both, and its `memory_optimize` logs a warning; buffers are
+reused when a program is run. Mirrors
 ``fluid.transpiler.memory_optimization_transpiler``.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 from fluidx.ir import Program
@@ -25,8 +27,12 @@ def memory_optimize(
     level: int = 0,
     skip_grads: bool = True,
 ) -> None:
-    """Does nothing: the executor frees and reuses buffers by itself."""
+    """Does nothing but log that: the executor frees and reuses buffers by itself."""
     _checked("memory_optimize", input_program)
+    logging.warning(
+        "fluid.memory_optimize() is deprecated and changes nothing: values are freed "
+        "after their last use"
+    )
 
 
 def release_memory(

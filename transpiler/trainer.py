@@ -69,6 +69,21 @@ def _touched(op: Operator, found: set[str]) -> None:
             _touched(inner, found)
 
 
+def _at_backward(op: Operator) -> None:
+    """Make an op, and those of the blocks that it runs, part of the backward pass."""
+    op.attrs["op_role"] = int(OpRole.Backward)
+    for block in op.sub_blocks:
+        for inner in block.ops:
+            _at_backward(inner)
+
+
+def _rename_all(block: Block, renamed: Mapping[str, str]) -> None:
+    for op in block.ops:
+        rename_slots(op, renamed)
+        for inner in op.sub_blocks:
+            _rename_all(inner, renamed)
+
+
 class _Trainer:
     def __init__(self, program: Program, plan: ShardPlan, trainer_id: int) -> None:
         self.program = program
@@ -141,7 +156,7 @@ class _Trainer:
     def _remove_updates(self) -> None:
         for op in self.block.ops:
             if id(op) in self.facts.staying:
-                op.attrs["op_role"] = int(OpRole.Backward)
+                _at_backward(op)
             elif self.facts.moves(op):
                 self.edit.remove(op)
 
@@ -150,6 +165,9 @@ class _Trainer:
             return
         for op in self.block.ops:
             rename_slots(op, self.renamed)
+            if id(op) in self.facts.staying:  # elsewhere blocks keep the bare names
+                for inner in op.sub_blocks:
+                    _rename_all(inner, self.renamed)
         for old, new in self.renamed.items():
             var = self.block.vars.pop(old)
             var.name = new

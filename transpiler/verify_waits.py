@@ -46,6 +46,8 @@ class _Order:
         self.mode = mode
         self.ops = [op for _, op in role.of_type(*_RPC)]
         self.barriers = [op for op in self.ops if op.type == "send_barrier"]
+        # cut at run time: a barrier ends the trainer's batch, servers keep the step
+        self.half = any(op.attr("half_async") for op in self.barriers)
         self.found: list[Problem] = []
 
     def _bad(self, text: str, op: Operator | None, name: str = "") -> None:
@@ -54,7 +56,7 @@ class _Order:
     def problems(self) -> list[Problem]:
         self._kinds()
         self._controls()
-        if self.mode == SYNC and self.barriers:
+        if self.mode == SYNC and self.barriers and not self.half:
             self._rounds()
         elif self.barriers:
             self._half()
@@ -68,14 +70,18 @@ class _Order:
             ):
                 text = f"{op.type} is for {op.attr('endpoints')}, the servers are "
                 self._bad(text + str(self.ends), op)
-            half = op.type == "send_barrier" and op.attr("half_async")
-            if op.type == "send_barrier" and half == (self.mode == SYNC):
+            if op.type != "send_barrier":
+                continue
+            half = op.attr("half_async")
+            if half != self.half or half < (self.mode != SYNC):
                 self._bad(f"half_async is {half}, distributed_mode {self.mode}", op)
         sends = [op for op in self.ops if op.type == "send"]
         cut_late = all(op.attr("send_varnames") or _is_factor(op) for op in sends)
         if self.mode == SYNC and not self.barriers and not cut_late:
             self._bad("a synchronous trainer needs a send_barrier", sends[0])
-        if self.mode not in (SYNC, GEO) and len(self.barriers) > 1:
+        if self.half and not cut_late:
+            self._bad("half_async for gradients that are not cut when sent", None)
+        if (self.half or self.mode != SYNC) and len(self.barriers) > 1:
             self._bad("more than one barrier per step", self.barriers[1])
 
     def _controls(self) -> None:
@@ -98,7 +104,7 @@ class _Order:
         if self.mode == GEO:
             return
         for name, op in unread.items():
-            half = op.type == "send_barrier" and self.mode != SYNC
+            half = op.type == "send_barrier" and (self.half or self.mode != SYNC)
             if not half and (self.barriers or not self._alone(op)):
                 self._bad(f"nothing waits for {name} of {op.type}", op, name)
 

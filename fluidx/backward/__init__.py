@@ -32,6 +32,10 @@ __all__ = ["append_backward", "gradients", "calc_gradient", "block_rule"]
 Names = Iterable["Variable | str"]
 
 
+# gradient ops that run the gradient ops of a block
+_OF_BLOCKS = frozenset({"while_grad", "conditional_block_grad", "recurrent_grad"})
+
+
 def _path(
     ops: Sequence[Operator],
     targets: set[str],
@@ -42,7 +46,9 @@ def _path(
     if inputs:
         reached, kept = set(inputs), []
         for op in ops:
-            if not reached.isdisjoint(op.input_arg_names):
+            if reached.isdisjoint(op.input_arg_names):
+                continue
+            if differentiable(op) or op.type.endswith("_grad"):
                 reached.update(op.output_arg_names)
                 kept.append(op)
         ops = kept
@@ -53,6 +59,13 @@ def _path(
         if differentiable(op):
             needed.update(n for n in op.input_arg_names if n not in no_grad)
             found.add(id(op))
+        elif op.type in _OF_BLOCKS:
+            raise op.error(
+                "there are no gradients of gradients through "
+                f"{op.type.removesuffix('_grad')}, which runs a block of ops (the "
+                "reference leaves them out without a word); build it without control "
+                "flow, or set stop_gradient on what it gives"
+            )
         elif op.type.endswith("_grad"):
             warnings.warn(
                 f"no gradient flows through {op.type}: it has no gradient op itself",

@@ -209,7 +209,7 @@ class Tape:
         for grad in dict.fromkeys(grads):
             self._sum_up(grad)
         for grad in dict.fromkeys(grads):
-            if not self._is_made(grad):
+            if not self._is_made(grad) and not self._is_filled_in(grad, op):
                 self._fill_zeros(grad)
         for args, i in arriving:
             self._use(args, i)
@@ -218,7 +218,7 @@ class Tape:
         self.drafts.append(_Draft(made, scope=scope, where=op.where))
         for args in outputs.values():
             for i, grad in enumerate(args):
-                if grad in grads:
+                if grad in grads and grad in self._grads:
                     self._redefine(grad, args, i)
                 elif GRAD in grad:  # increment counts a variable itself back
                     self._define(grad, args, i)
@@ -275,8 +275,15 @@ class Tape:
         self.var_of[part] = self.var_of[grad]
         return part
 
+    def _is_filled_in(self, grad: str, op: Operator) -> bool:
+        """Whether the gradient op itself takes a missing gradient as zero: loops do so
+        for what they go on with (``backward._find_no_grad_vars``)."""
+        return op.type == "while" and self.var_of[grad] in op.input("X")
+
     def _use(self, args: list[str], i: int) -> None:
-        found = self._grads[args[i]]
+        found = self._grads.get(args[i])
+        if found is None:
+            return  # see `_is_filled_in`
         if found.given:
             self.used.add(self.var_of[args[i]])
         if found.parts == [args[i]]:

@@ -17,8 +17,10 @@ __all__ = ["add_parser"]
 _ABOUT = """\
 Say, per file and line, which names of paddle.fluid and which op types scripts use, and
 which of them work, differ (and how) or are missing. Nothing is run. Names are followed
-from imports; what a call passes is compared with what is taken. What scripts do with
-the objects that they get is not seen.
+from imports, second names, and strings given to getattr; what a call passes is compared
+with what is taken. What scripts do with the objects that they get is not seen. What
+NumPy and Python's library dropped differs if `fluidx run` restores it, and is missing
+if not, as is what only Python 2 has.
 
 Exit code: 0 if nothing is missing, 1 if something is, 2 if a file cannot be read."""
 

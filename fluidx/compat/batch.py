@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from types import ModuleType
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from fluidx.reader import batch
 
 __all__ = ["batch"]
+
+__signature__ = inspect.signature(batch)
 
 
 class _Both(ModuleType):

@@ -15,6 +15,8 @@ from fluidx import kernels
 from . import old_names
 from .differences import difference
 from .finder import find_module
+from .hints import module_hint
+from .submodules import open_layers
 from .uses import Use, uses_of
 
 __all__ = ["Finding", "Report", "check", "files_of"]
@@ -60,16 +62,21 @@ def files_of(paths: Iterable[str]) -> list[Path]:
 
 def check(path: Path) -> Report:
     """Look up everything that a file uses."""
+    open_layers()
     report = Report(str(path))
     try:
         uses = uses_of(path.read_bytes(), str(path))
     except SyntaxError as error:
-        report.error = f"line {error.lineno}: not Python 3: {error.msg}"
+        where = f"line {error.lineno}: " if error.lineno else ""
+        report.error = f"{where}not Python 3: {error.msg}"
+        return report
+    except (RecursionError, MemoryError):
+        report.error = "nested too deeply"
         return report
     except (OSError, ValueError) as error:
         report.error = str(error)
         return report
-    old = set(old_names.missing()) | {f"numpy.{n}" for n in _RESTORED}
+    old = old_names.gone()
     seen = set()
     for use in uses:
         for finding in _findings(use, old):
@@ -79,17 +86,16 @@ def check(path: Path) -> Report:
     return report
 
 
-#: names of numpy that `old_names` may have set in this process already
-_RESTORED = frozenset(old_names._NUMPY) - {"bool", "long"}
-
-
 def _findings(use: Use, old: set[str]) -> list[Finding]:
     if use.kind == "op":
         return [_op(use)]
     if use.kind == "python":
         return [Finding(use.line, "python", use.name, MISSING, "Python 2 only")]
-    if use.kind == "numpy":
-        return _numpy(use, old)
+    if use.kind in ("old", "numpy"):
+        return _old(use, old)
+    if use.kind == "import":
+        why = module_hint(use.name)
+        return [Finding(use.line, "python", use.name, MISSING, why)] if why else []
     found = _name(use)
     layer = use.name.removeprefix("paddle.fluid.layers.")
     if found and found[0].status != MISSING and kernels.has(layer):
@@ -105,13 +111,15 @@ def _op(use: Use) -> Finding:
     return Finding(use.line, "op", use.name, WORKS)
 
 
-def _numpy(use: Use, old: set[str]) -> list[Finding]:
+def _old(use: Use, old: set[str]) -> list[Finding]:
     if use.name.startswith("float("):
         note = "an array with dimensions converts to no number; take x.item()"
         return [Finding(use.line, "numpy", use.name, DIFFERS, note)]
     if use.name in old:
-        note = "gone from NumPy; `fluidx run` restores it"
-        return [Finding(use.line, "numpy", use.name, DIFFERS, note)]
+        numpy = use.name.startswith("numpy.")
+        note = f"gone from {'NumPy' if numpy else 'Python'}; `fluidx run` restores it"
+        kind = "numpy" if numpy else "python"
+        return [Finding(use.line, kind, use.name, DIFFERS, note)]
     return []
 
 
@@ -127,7 +135,7 @@ def _name(use: Use) -> list[Finding]:
     try:
         value = resolve(use.name)
     except LookupError as error:
-        if use.kind == "star":
+        if use.kind in ("star", "maybe"):
             return []
         return [Finding(use.line, "name", shown, MISSING, str(error.args[0]))]
     if use.kind == "star" and isinstance(value, ModuleType):
@@ -141,8 +149,23 @@ def _name(use: Use) -> list[Finding]:
     return found
 
 
+_known: dict[str, tuple[Any, str | None]] = {}
+
+
 def resolve(name: str) -> Any:
     """The object of fluidx behind a name of ``paddle``; LookupError says what lacks."""
+    if name not in _known:
+        try:
+            _known[name] = _looked_up(name), None
+        except LookupError as error:
+            _known[name] = None, str(error.args[0])
+    value, why = _known[name]
+    if why is not None:
+        raise LookupError(why)
+    return value
+
+
+def _looked_up(name: str) -> Any:
     parts = name.split(".")
     value: Any = find_module(parts[0])
     for count, part in enumerate(parts[1:], 2):

@@ -81,7 +81,8 @@ def find_module(name: str) -> ModuleType:
         found = importlib.import_module(real)
     except ModuleNotFoundError as error:
         # not there, or something that it needs is not installed
-        if error.name is not None and (real + ".").startswith(error.name + "."):
+        lacking = (error.name or "?").replace("paddle.fluid.", "fluidx.")
+        if f"{real}.".startswith(f"{lacking}."):
             raise _missing(name) from None
         raise
     if name == "paddle.dataset":

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from .names import absent
+from .names import absent, own_module
 
 __all__ = ["attribute"]
 
@@ -17,10 +17,9 @@ _HOMES = {
     "DatasetFactory": "dataset_factory",
     "InMemoryDataset": "dataset_factory",
     "QueueDataset": "dataset_factory",
+    "disable_dygraph": "framework",
+    "disable_imperative": "framework",
 }
-
-#: ``fluid.dataset`` makes datasets of files; ``paddle.dataset`` downloads data sets
-_MODULES = {"dataset": "dataset_factory", "data_feed_desc": "dataset_factory"}
 
 
 def attribute(name: str) -> Any:
@@ -30,9 +29,9 @@ def attribute(name: str) -> Any:
     """
     if name.startswith("__"):
         raise AttributeError(f"module 'fluidx' has no attribute {name!r}")
-    module = _MODULES.get(name, name)
+    module = own_module(name) or f"fluidx.{name}"
     if _exists(module):
-        return importlib.import_module(f"fluidx.{module}")
+        return importlib.import_module(module)
     if name in _HOMES:
         return getattr(importlib.import_module(f"fluidx.{_HOMES[name]}"), name)
     raise AttributeError(f"fluidx (paddle.fluid) has no {name!r}{absent(name)}")
@@ -40,6 +39,6 @@ def attribute(name: str) -> Any:
 
 def _exists(module: str) -> bool:
     try:
-        return importlib.util.find_spec(f"fluidx.{module}") is not None
+        return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
         return False

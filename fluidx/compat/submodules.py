@@ -17,6 +17,7 @@ __all__ = ["layers_module", "open_layers"]
 _LAYERS = "fluidx.layers"
 _MODULES = (
     *("collective", "control_flow", "detection", "device", "distributions", "io"),
+    "layer_function_generator",
     *("learning_rate_scheduler", "loss", "metric_op", "nn", "ops", "rnn"),
     *("sequence_lod", "tensor", "utils"),
 )

@@ -14,8 +14,9 @@ class Use:
     """A name in full (``paddle.fluid.layers.fc``), where it stands, and how.
 
     arguments: the keywords of a call of it; positional: how many others the call has,
-    -1 if that is unknown, None where it is not called. kind: "name", "module" (an
-    import), "op" (a type given to append_op), "numpy" or "python".
+    -1 if that is unknown, None where it is not called. kind: "name", "maybe" (hasattr),
+    "module" (an import of paddle), "import" (of another module), "op" (a type given to
+    append_op), "old" (of numpy or Python's library), "numpy" or "python".
     """
 
     name: str
@@ -23,6 +24,19 @@ class Use:
     kind: str = "name"
     arguments: tuple[str, ...] = ()
     positional: int | None = None
+
+
+#: modules beside paddle that old scripts ask for names that are gone
+_OTHERS = frozenset(
+    ("numpy", "collections", "time", "inspect", "fractions", "base64")
+    + ("threading", "os")
+)
+_BUILTINS = frozenset(
+    ("xrange", "raw_input", "unicode", "basestring", "long", "unichr", "reduce")
+    + ("execfile",)
+)
+
+_METHODS = frozenset(["iteritems", "itervalues", "iterkeys", "has_key"])
 
 
 class Uses(ast.NodeVisitor):
@@ -33,13 +47,18 @@ class Uses(ast.NodeVisitor):
         self.stars: list[str] = []
         self.found: list[Use] = []
         self._calls: dict[int, ast.Call] = {}
+        self._root = ""
+        # imported names that the script also gives to things of its own
+        self.unsure: set[str] = set()
 
     # ------------------------------------------------ what is imported
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             top = alias.name.partition(".")[0]
-            if top not in ("paddle", "numpy"):
+            if top != "paddle":
+                self.found.append(Use(alias.name, node.lineno, "import"))
+            if top != "paddle" and top not in _OTHERS:
                 continue
             if alias.asname:
                 self.bound[alias.asname] = alias.name
@@ -50,18 +69,24 @@ class Uses(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
-        if node.level or module.partition(".")[0] not in ("paddle", "numpy"):
+        top = module.partition(".")[0]
+        if node.level or not module:
             return
-        ours = module.startswith("paddle")
+        ours = top == "paddle"
+        if not ours:
+            self.found.append(Use(module, node.lineno, "import"))
+        if not ours and top not in _OTHERS:
+            return
         for alias in node.names:
+            if alias.name == "*" and not ours:
+                continue
             if alias.name == "*":
                 self.stars.append(module)
                 self.found.append(Use(module, node.lineno, "module"))
                 continue
             name = f"{module}.{alias.name}"
             self.bound[alias.asname or alias.name] = name
-            if ours:
-                self.found.append(Use(name, node.lineno))
+            self.found.append(Use(name, node.lineno, "name" if ours else "old"))
 
     def visit_Assign(self, node: ast.Assign) -> None:
         """``layers = fluid.layers``: a second name."""
@@ -72,6 +97,20 @@ class Uses(ast.NodeVisitor):
                     self.bound.setdefault(target.id, name)
         self.generic_visit(node)
 
+    def _function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    ) -> None:
+        """Arguments hide what was imported."""
+        kept = dict(self.bound)
+        every = ast.walk(node.args)
+        hidden = {a.arg for a in every if isinstance(a, ast.arg)}
+        for name in hidden:
+            self.bound.pop(name, None)
+        self.generic_visit(node)
+        self.bound.update({n: kept[n] for n in hidden if n in kept})
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
+
     # ------------------------------------------------ what is used
 
     def _full(self, node: ast.expr) -> str | None:
@@ -81,14 +120,18 @@ class Uses(ast.NodeVisitor):
             parts.append(node.attr)
             node = node.value
         if isinstance(node, ast.Name) and node.id in self.bound:
+            self._root = node.id
             return ".".join([self.bound[node.id], *reversed(parts)])
         return None
 
     def visit_Call(self, node: ast.Call) -> None:
         self._calls[id(node.func)] = node
         self._op_type(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "float":
-            self._float(node)
+        if isinstance(node.func, ast.Name):
+            if node.func.id == "float":
+                self._float(node)
+            elif node.func.id in ("getattr", "hasattr"):
+                self._getattr(node, node.func.id)
         self.generic_visit(node)
 
     def _float(self, node: ast.Call) -> None:
@@ -98,6 +141,18 @@ class Uses(ast.NodeVisitor):
             name = self._full(inner.func)
             if name in ("numpy.array", "numpy.asarray"):
                 self.found.append(Use(f"float({name})", node.lineno, "numpy"))
+
+    def _getattr(self, node: ast.Call, called: str) -> None:
+        """``getattr(fluid.layers, "fc")``; with a default, it need not be there."""
+        if len(node.args) < 2 or node.keywords:
+            return
+        owner, name = self._full(node.args[0]), node.args[1]
+        if owner is None or not isinstance(name, ast.Constant):
+            return
+        if owner.partition(".")[0] == "paddle" and isinstance(name.value, str):
+            sure = called == "getattr" and len(node.args) == 2
+            kind = "name" if sure else "maybe"
+            self.found.append(Use(f"{owner}.{name.value}", node.lineno, kind))
 
     def _op_type(self, node: ast.Call) -> None:
         """The type in ``append_op(type="relu", ...)``."""
@@ -117,28 +172,33 @@ class Uses(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self._full(node)
         if name is None:
-            if node.attr in ("iteritems", "itervalues", "iterkeys", "has_key"):
+            six = isinstance(node.value, ast.Name) and node.value.id in (
+                "six",
+                "future",
+            )
+            if node.attr in _METHODS and not six:
                 self.found.append(Use(f".{node.attr}", node.lineno, "python"))
             self.generic_visit(node)
             return
-        self._add(name, node)
+        self._add(name, node, "maybe" if self._root in self.unsure else "name")
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
             name = self.bound.get(node.id)
-            if name is not None and node.id not in ("paddle", "numpy"):
-                self._add(name, node)
-            elif node.id in ("xrange", "raw_input", "unicode", "basestring"):
+            if name is not None and name != node.id:
+                self._add(name, node, "maybe" if node.id in self.unsure else "name")
+            elif name is None and node.id in _BUILTINS:
                 self.found.append(Use(node.id, node.lineno, "python"))
             elif name is None:
                 for module in self.stars:
                     self._add(f"{module}.{node.id}", node, kind="star")
 
     def _add(self, name: str, node: ast.expr, kind: str = "name") -> None:
-        if name.startswith("numpy."):
-            kind = "numpy"
-        elif name.partition(".")[0] == "numpy":
-            return
+        top, dot, _ = name.partition(".")
+        if top in _OTHERS:
+            if not dot:
+                return
+            kind = "old"
         call = self._calls.get(id(node))
         if call is None:
             self.found.append(Use(name, node.lineno, kind))
@@ -149,14 +209,16 @@ class Uses(ast.NodeVisitor):
         self.found.append(Use(name, node.lineno, kind, keywords, positional))
 
 
+def _arguments(tree: ast.AST) -> set[str]:
+    return {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+
+
 def _bound_elsewhere(tree: ast.AST) -> set[str]:
-    """Names that the script itself defines: functions, classes, arguments, targets."""
+    """Names that the script itself gives to functions, classes and values."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             found.add(node.name)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
     return found
@@ -176,7 +238,9 @@ def uses_of(source: str | bytes, filename: str = "<script>") -> list[Use]:
         collector.visit(node)
     collector.found.clear()
     mine = _bound_elsewhere(tree)
+    collector.unsure = mine & set(collector.bound)
     collector.visit(tree)
+    mine |= _arguments(tree)
     known = [
         u
         for u in collector.found

@@ -26,11 +26,17 @@ def from_batches(generator: Generator, variables: Sequence[Variable]) -> Batches
     Arrays are copied: a generator may fill the same one again. ValueError: the number
     of arrays is not that of the variables.
     """
+    _must_be_callable(generator)
     names = [v.name for v in variables]
     dtypes = [to_numpy(v.dtype) for v in variables]
 
     def batches() -> Iterator[list[Any]]:
         for given in generator():
+            if isinstance(given, dict):
+                raise TypeError(
+                    f"a batch is a dict of {sorted(map(str, given))}; give the arrays "
+                    f"alone, as a tuple in the order of the variables: {names}"
+                )
             if not isinstance(given, (list, tuple)):
                 given = (given,)
             if len(given) != len(names):
@@ -44,6 +50,14 @@ def from_batches(generator: Generator, variables: Sequence[Variable]) -> Batches
     return batches
 
 
+def _must_be_callable(generator: Any) -> None:
+    if not callable(generator):
+        raise TypeError(
+            "a reader takes a function that begins a new pass each time it is called, "
+            f"got {generator!r:.60}; give the function itself: without ()"
+        )
+
+
 def _tensor(value: Any, dtype: Any) -> LoDTensor:
     if isinstance(value, LoDTensor):
         return value
@@ -54,6 +68,7 @@ def _tensor(value: Any, dtype: Any) -> LoDTensor:
 
 def from_lists(generator: Generator, variables: Sequence[Variable]) -> Batches:
     """Of a generator of lists of samples."""
+    _must_be_callable(generator)
     feeder = DataFeeder(variables, None)
     names = feeder.feed_names
 
@@ -72,6 +87,7 @@ def from_samples(
     drop_last: bool,
 ) -> Batches:
     """Of a generator of samples. ValueError: batch_size below 1."""
+    _must_be_callable(generator)
     count = len(variables)
 
     def samples() -> Iterator[Any]:

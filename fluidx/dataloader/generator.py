@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,9 +12,9 @@ from fluidx.tensor import Place
 
 from .convert import Generator, from_batches, from_lists, from_samples
 from .program import read_into
-from .queue import Batches, BatchQueue, open_source, take_from
+from .queue import Batches, BatchQueue, Source, buffered, open_source, take_from
 
-__all__ = ["GeneratorLoader", "Pass", "PyReader", "places_of"]
+__all__ = ["GeneratorLoader", "Pass", "PyReader", "feeds_of", "places_of"]
 
 
 def places_of(places: Any) -> list[Place]:
@@ -78,6 +77,7 @@ class GeneratorLoader:
         self._iterable = iterable
         self._return_list = return_list
         self._drop_last = drop_last
+        self._use_double_buffer = use_double_buffer
         self._use_multiprocess = use_multiprocess
         self._places: list[Place] | None = None
         self._running: weakref.ref[Pass] | None = None
@@ -159,14 +159,16 @@ class GeneratorLoader:
             earlier.close()
         self._kept = None
         name = self._queue.name
-        source = open_source(
+        source: Source = open_source(
             self._queue.batches,
             self._queue.capacity,
             f"fluidx {name}",
             self._use_multiprocess,
         )
+        if self._use_double_buffer and len(self._places) == 1:
+            source = buffered(source, self._places[0])
         names = None if self._return_list else self._names
-        feeds = _feeds(source, name, names, len(self._places), self._drop_last)
+        feeds = feeds_of(source, name, names, len(self._places), self._drop_last)
         made = Pass(feeds, source.close)
         self._running = weakref.ref(made)
         return made
@@ -185,24 +187,21 @@ class GeneratorLoader:
     next = __next__
 
 
-def _feeds(
+def feeds_of(
     source: Any, name: str, names: list[str] | None, places: int, drop_last: bool
 ) -> Iterator[list[Any]]:
     """Lists of a feed per place."""
-
-    def single() -> Iterator[Any]:
-        while True:
-            try:
-                tensors = take_from(source, name)
-            except Closed:
-                return
-            yield tensors if names is None else dict(zip(names, tensors))
-
-    feeds = single()
+    group: list[Any] = []
     while True:
-        group = list(itertools.islice(feeds, places))
-        if not group or (len(group) < places and drop_last):
-            return
+        try:
+            tensors = take_from(source, name)
+        except Closed:
+            break
+        group.append(tensors if names is None else dict(zip(names, tensors)))
+        if len(group) == places:
+            yield group
+            group = []
+    if group and not drop_last:
         yield group
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from fluidx.ir import Variable
-from fluidx.reader.threads import Closed
 
-from .generator import GeneratorLoader, Pass, places_of
+from .generator import GeneratorLoader, Pass, feeds_of, places_of
 from .map_style import BatchSampler, MapSource, default_collate_fn
-from .queue import take_from
+from .queue import Source, buffered
 
 __all__ = ["DataLoader", "DatasetLoader"]
 
@@ -23,8 +22,10 @@ class DataLoader:
     shuffle and drop_last. collate_fn: makes arrays of a list of samples. num_workers:
     processes that load samples; batches come in order all the same. timeout: seconds
     that a batch from a worker may take (0: any). worker_init_fn: called with the
-    worker's number in it. Iterating gives, per place, a dict name -> LoDTensor, or with
-    return_list a list.
+    worker's number in it. use_buffer_reader: on a CUDAPlace, copy a batch to the GPU
+    while the one before it is used. Iterating gives, per place, a dict name ->
+    LoDTensor, or with return_list a list; batches that do not fill all places are left
+    out.
 
     `from_generator` and `from_dataset` make the other kinds of loader.
     """
@@ -50,6 +51,11 @@ class DataLoader:
             raise ValueError("DataLoader: feed_list and places must be given")
         if num_workers < 0 or timeout < 0:
             raise ValueError("DataLoader: num_workers and timeout cannot be negative")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
+            raise ValueError(
+                "DataLoader: batch_sampler decides on batch_size, shuffle and "
+                "drop_last; give these to it instead"
+            )
         self.dataset = dataset
         self.batch_sampler = batch_sampler or BatchSampler(
             dataset, None, shuffle, batch_size, drop_last
@@ -60,6 +66,7 @@ class DataLoader:
         self._collate = collate_fn or default_collate_fn
         self._workers = num_workers
         self._timeout = timeout or None
+        self._buffer = use_buffer_reader
         self._init = worker_init_fn
 
     def __len__(self) -> int:
@@ -69,7 +76,7 @@ class DataLoader:
         return iter(self)
 
     def __iter__(self) -> Pass:
-        source = MapSource(
+        source: Source = MapSource(
             self.dataset,
             self.batch_sampler,
             self._collate,
@@ -78,7 +85,10 @@ class DataLoader:
             self._timeout,
             self._init,
         )
-        feeds = _groups(source, self._names, self._return_list, len(self._places))
+        if self._buffer and len(self._places) == 1:
+            source = buffered(source, self._places[0])
+        names = None if self._return_list else self._names
+        feeds = feeds_of(source, "DataLoader", names, len(self._places), True)
         return Pass(feeds, source.close)
 
     @staticmethod
@@ -96,8 +106,10 @@ class DataLoader:
         feed_list: the variables, in the order of the generator's fields. capacity: how
         many batches are read ahead. iterable: iterate over it and feed what comes;
         else the current program reads by itself, between ``start()`` and
-        EOFException. use_multiprocess: run the generator in a process of its own
-        instead of a thread. drop_last: leave out batches that do not fill all places.
+        EOFException. use_double_buffer: on a CUDAPlace, copy a batch to the GPU while
+        the one before it is used. use_multiprocess: run the generator in a process of
+        its own instead of a thread. drop_last: leave out batches that do not fill all
+        places.
         """
         return GeneratorLoader(
             feed_list,
@@ -115,31 +127,30 @@ class DataLoader:
     ) -> DatasetLoader:
         """An iterable loader over an InMemoryDataset or a QueueDataset.
 
-        drop_last: leave out a batch that is shorter than the batch size.
+        drop_last: leave out a batch that is shorter than the batch size, and batches
+        that do not fill all places. TypeError: it is no such dataset. RuntimeError: it
+        is one in memory, and is not loaded.
         """
         return DatasetLoader(dataset, places, drop_last)
-
-
-def _groups(source: Any, names: list[str], as_list: bool, places: int) -> Iterator[Any]:
-    """Lists of a feed per place."""
-    group: list[Any] = []
-    while True:
-        try:
-            tensors = take_from(source, "DataLoader")
-        except Closed:
-            break
-        group.append(tensors if as_list else dict(zip(names, tensors)))
-        if len(group) == places:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 class DatasetLoader:
     """What `DataLoader.from_dataset` returns; see there."""
 
     def __init__(self, dataset: Any, places: Any, drop_last: bool = True) -> None:
+        if not hasattr(dataset, "_batches"):
+            raise TypeError(
+                "DataLoader.from_dataset: takes a dataset of fluid.DatasetFactory, got "
+                f"{dataset!r:.60}"
+            )
+        if places is None:
+            raise ValueError("DataLoader.from_dataset: places must be given")
+        loading = getattr(dataset, "_loading", None)
+        if loading is None and getattr(dataset, "_columns", self) is None:
+            raise RuntimeError(
+                "DataLoader.from_dataset: the InMemoryDataset holds no samples; call "
+                "load_into_memory() first"
+            )
         self._dataset = dataset
         self._places = places_of(places)
         self._drop_last = drop_last
@@ -149,15 +160,14 @@ class DatasetLoader:
 
     def __iter__(self) -> Pass:
         batches = self._dataset._batches(self._drop_last)
-        return Pass(self._feeds(batches, len(self._places)), batches.close)
+        return Pass(self._feeds(batches), batches.close)
 
-    @staticmethod
-    def _feeds(batches: Iterator[Any], places: int) -> Iterator[Any]:
+    def _feeds(self, batches: Iterator[Any]) -> Iterator[Any]:
         group: list[Any] = []
         for batch in batches:
             group.append(batch)
-            if len(group) == places:
+            if len(group) == len(self._places):
                 yield group
                 group = []
-        if group:
+        if group and not self._drop_last:
             yield group

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing.connection
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -16,8 +15,8 @@ from fluidx.tensor import LoDTensor
 __all__ = ["BatchSampler", "Dataset", "MapSource", "default_collate_fn"]
 
 
-#: batches with much data that each worker may be ahead
-AHEAD = 4
+#: batches in slots that each worker may be ahead, if they are small
+AHEAD = 16
 
 
 class Dataset:
@@ -124,11 +123,11 @@ class MapSource:
                 f"a batch has {len(arrays)} fields, but there are "
                 f"{len(self._names)} variables: {self._names}"
             )
-        return [v if isinstance(v, LoDTensor) else LoDTensor(v) for v in arrays]
+        return arrays
 
-    def _from_worker(self) -> list[Any]:
+    def _from_worker(self) -> list[LoDTensor]:
         worker = self._workers[self._turn % len(self._workers)]
-        if not multiprocessing.connection.wait([worker.ready], self._timeout):
+        if self._timeout is not None and not worker.has_item(self._timeout):
             raise WorkerError(f"no batch within {self._timeout} s from {worker.name}")
         try:
             arrays = worker.receive()
@@ -136,7 +135,13 @@ class MapSource:
             # batches are dealt out in turn: the others have none left either
             raise Closed from None
         self._turn += 1
-        return list(arrays)
+        return arrays  # type: ignore[no-any-return]
+
+    def waiting(self) -> int:
+        """Whether the next batch has been loaded."""
+        if not self._workers:
+            return 0
+        return int(self._workers[self._turn % len(self._workers)].has_item(0))
 
     def close(self) -> None:
         """End the workers."""
@@ -146,9 +151,10 @@ class MapSource:
 
 def _load(
     dataset: Any, plan: Iterable[list[int]], collate: Callable[[list[Any]], Any]
-) -> Iterator[list[Any]]:
+) -> Iterator[list[LoDTensor]]:
     for indices in plan:
-        yield list(collate([dataset[i] for i in indices]))
+        arrays = collate([dataset[i] for i in indices])
+        yield [v if isinstance(v, LoDTensor) else LoDTensor(v) for v in arrays]
 
 
 def _worker_source(

@@ -112,6 +112,7 @@ def new_reader(
 def double_buffered(block: Block, reader: ReaderVariable, name: str) -> ReaderVariable:
     """A reader of the same batches through a `create_double_buffer_reader` op."""
     made = _declare(block, name, reader.batches, reader.outputs)
+    made.batches.double_buffer = True
     slots = {"UnderlyingReader": [reader.name]}
     _append(block, "create_double_buffer_reader", slots, {"Out": [name]}, {})
     return made

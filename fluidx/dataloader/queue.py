@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from fluidx.ir.errors import EOFException, RunError
 from fluidx.reader.threads import Ahead, Closed
-from fluidx.reader.workers import Worker, take_any
+from fluidx.reader.workers import Worker
+from fluidx.tensor import Place
 
-__all__ = ["BatchQueue", "Batches", "Piped", "Source", "open_source"]
+__all__ = ["BatchQueue", "Batches", "Piped", "Source", "buffered", "open_source"]
 
 Batches = Callable[[], Iterable[list[Any]]]
+
+
+#: each holds a file open: more batches than these wait in no process
+SLOTS = 16
 
 
 class Piped:
     """Takes from a worker process; `Ahead` with a process for the thread."""
 
     def __init__(self, batches: Batches, capacity: int, name: str) -> None:
-        slots = max(2, min(8, capacity))
-        worker = Worker(batches, name, slots)
-        self._items: Iterator[Any] = take_any([worker])
-        self._end = weakref.finalize(self, worker.close)
+        self._worker = Worker(batches, name, max(2, min(SLOTS, capacity)))
 
     def take(self) -> Any:
-        for item in self._items:
-            return item
-        raise Closed
+        try:
+            return self._worker.receive()
+        except EOFError:
+            self.close()
+            raise Closed from None
+        except BaseException:
+            self.close()
+            raise
+
+    def waiting(self) -> int:
+        """Whether an item waits to be taken."""
+        return int(self._worker.has_item(0))
 
     def close(self) -> None:
-        self._end()
+        self._worker.close()
 
 
-Source = Ahead | Piped
+class Source(Protocol):
+    """What batches are taken from."""
+
+    def take(self) -> Any:
+        """The next batch; Closed at the end, or what the reader raised."""
+
+    def waiting(self) -> int:
+        """How many can be taken at once, as far as is known."""
+
+    def close(self) -> None:
+        """End it, and what reads ahead."""
+
+
+#: plugged in by the executor: the same batches, on a device if the place is one
+stage: Callable[[Source, Place], Source] | None = None
 
 
 def open_source(
@@ -42,6 +66,14 @@ def open_source(
     """Start to read ahead."""
     kind = Piped if use_multiprocess else Ahead
     return kind(batches, capacity, name)
+
+
+def buffered(source: Source, place: Place) -> Source:
+    """The same batches; if the place is a GPU, each is copied there ahead of its use.
+
+    Where the device cannot be used, the source itself.
+    """
+    return source if stage is None else stage(source, place)
 
 
 def take_from(source: Source, name: str) -> Any:
@@ -69,6 +101,9 @@ class BatchQueue:
         self.capacity = capacity
         self.name = f"reader of {', '.join(names)}"
         self.batches: Batches | None = None
+        #: whether a program that runs on a GPU finds the batches there
+        self.double_buffer = False
+        self._staged = False
         self._use_multiprocess = use_multiprocess
         self._source: Source | None = None
         self._ended = False
@@ -81,6 +116,7 @@ class BatchQueue:
             return  # as in the reference: ended until reset()
         if self._source is not None:
             raise RuntimeError(f"{self.name}: already started; call reset() first")
+        self._staged = False
         self._source = open_source(
             self.batches, self.capacity, f"fluidx {self.name}", self._use_multiprocess
         )
@@ -91,13 +127,17 @@ class BatchQueue:
         if source is not None:
             source.close()
 
-    def take(self) -> list[Any]:
-        """The next batch. EOFException: there is none. RunError: not started, or what
-        the reader raised."""
+    def take(self, place: Place | None = None) -> list[Any]:
+        """The next batch, for a program that runs on this place.
+
+        EOFException: there is none. RunError: not started, or what the reader raised.
+        """
         if self._ended:
             raise EOFException(f"{self.name}: there is no next batch; reset() it")
         if self._source is None:
             raise RunError(f"{self.name}: call start() before running the program")
+        if self.double_buffer and place is not None and not self._staged:
+            self._source, self._staged = buffered(self._source, place), True
         try:
             return take_from(self._source, self.name)  # type: ignore[no-any-return]
         except Closed:
@@ -107,4 +147,4 @@ class BatchQueue:
 
     def size(self) -> int:
         """How many batches wait."""
-        return self._source.waiting() if isinstance(self._source, Ahead) else 0
+        return 0 if self._source is None else self._source.waiting()

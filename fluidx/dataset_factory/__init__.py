@@ -10,8 +10,10 @@ dataset.local_shuffle()
 exe.train_from_dataset(main, dataset)
 """
 
-from .datasets import DatasetBase, DatasetFactory, InMemoryDataset, QueueDataset
+from .datasets import DatasetBase, QueueDataset
 from .desc import DataFeedDesc
+from .factory import DatasetFactory
+from .in_memory import InMemoryDataset
 
 __all__ = [
     "DataFeedDesc",

@@ -114,9 +114,14 @@ class Columns:
         return Columns(self.slots, values, offsets)
 
     def feed(self) -> dict[str, LoDTensor]:
-        """Name -> tensor; slots that are not dense as [values, 1] with LoD."""
+        """Name -> tensor; slots that are not dense as [values, 1] with LoD.
+
+        Slots that no variable has (``@...``) are left out.
+        """
         found = {}
         for slot, value, offset in zip(self.slots, self.values, self.offsets):
+            if slot.name.startswith("@"):
+                continue
             if slot.dense:
                 found[slot.name] = LoDTensor(value.reshape(-1, *slot.shape[1:]))
             else:

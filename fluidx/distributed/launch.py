@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +25,7 @@ from .die_with_parent import die_with_parent
 from .errors import ClusterError
 
 __all__ = [
+    "MEET",
     "Launcher",
     "Role",
     "bind_ports",
@@ -33,6 +34,8 @@ __all__ = [
     "thread_limits",
 ]
 
+#: "host:port" where workers meet outside of programs, for role makers
+MEET = "FLUIDX_MEET"
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 TIMED_OUT = 124
 _HELPERS_STAY = 3.0
@@ -116,7 +119,22 @@ def roles_on(
             "POD_IP": "127.0.0.1",
         }
         roles.append(Role(f"trainer-{index}", command, env))
+    _let_meet(roles, roles[servers:][:1])
     return roles
+
+
+def _let_meet(roles: list[Role], first: Sequence[Role]) -> None:
+    """A place to meet: bound here, listened on by the first trainer if it needs one;
+    see `fluidx.distributed.meeting`."""
+    for host in first:
+        (board,) = bind_ports(1)
+        place, fd = "{}:{}".format(*board.getsockname()[:2]), board.detach()
+        for at, role in enumerate(roles):
+            env = {**role.env, MEET: place}
+            fds = role.fds
+            if role is host:
+                env["FLUIDX_LISTEN_FDS"], fds = f"{place}={fd}", (fd,)
+            roles[at] = replace(role, env=env, fds=fds)
 
 
 @dataclass
@@ -337,6 +355,29 @@ def _reason(code: int) -> str:
         with contextlib.suppress(ValueError):
             return f"ended by {signal.Signals(code - 128).name}"
     return f"exit code {code}"
+
+
+_UTILS = (
+    *("Cluster", "Hdfs", "JobServer", "Pod", "Trainer", "TrainerProc"),
+    *("add_arguments", "find_free_ports", "get_cluster", "get_cluster_from_args"),
+    *("get_host_name_ip", "get_logger", "logger", "start_local_trainers"),
+    *("terminate_local_procs", "watch_local_trainers"),
+)
+_COLLECTIVE = {"get_gpus": "get_gpus", "launch": "launch", "_parse_args": "parse_args"}
+
+
+def __getattr__(name: str) -> Any:
+    """Names of ``paddle.distributed.launch``, the reference's launcher."""
+    from importlib import import_module
+
+    if name in _UTILS:
+        return getattr(import_module("fluidx.distributed.utils"), name)
+    if name in _COLLECTIVE:
+        module = import_module("fluidx.distributed.launch_collective")
+        return getattr(module, _COLLECTIVE[name])
+    if name == "cloud_utils":
+        return import_module("fluidx.distributed.cloud_utils")
+    raise AttributeError(f"distributed.launch has no {name!r} in fluidx")
 
 
 if __name__ == "__main__":  # the reference's launcher of this name

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from fluidx import kernels
 from fluidx.ir import Block, Operator
 from fluidx.ir.errors import RunError, describe
-from fluidx.kernels import EMPTY, GRAD, OpDef
+from fluidx.kernels import EMPTY, GRAD, OpDef, VarType
+from fluidx.kernels.floating import FLOATS_ONLY
 
 from .steps import Notes, inner_writes, is_gradient_block
 
 __all__ = ["BlockFacts", "Step", "analyse"]
 
 _NEVER = 1 << 60
+_WHOLE = (VarType.INT32, VarType.INT64, VarType.INT16, VarType.INT8, VarType.UINT8)
 
 
 @dataclass
@@ -34,7 +36,8 @@ class BlockFacts:
     writes them, with the (step, op, slot) that does. last_use: step of the last read
     of a name's contents; reads of mere shape are in last_touch only. root: the name
     whose memory a name may share. stored: fed names that the scope must hold too.
-    absent: fetched names that a sub-block does not make.
+    absent: fetched names that a sub-block does not make. unmade: gradients that nobody
+    makes before an op (by id) that takes them as zero then.
     """
 
     steps: list[Step]
@@ -48,6 +51,7 @@ class BlockFacts:
     stored: set[str] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
     shared: set[str] = field(default_factory=set)
+    unmade: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     notes: Notes = field(default_factory=Notes)
 
     def sharing(self, name: str) -> list[str]:
@@ -81,7 +85,19 @@ def definition_of(op: Operator) -> OpDef:
         raise RunError(describe(f"op {op.type}", error.args[0], op.where)) from None
     if found.run is None:
         raise RunError(describe(f"op {op.type}", "it has no kernel", op.where))
+    if op.type in FLOATS_ONLY:
+        _check_floating(op, found)
     return found
+
+
+def _check_floating(op: Operator, found: OpDef) -> None:
+    slot = found.ins[0].name
+    for name in op.inputs.get(slot, ()):
+        var = op.block._find_var_recursive(name)
+        kind = None if var is None else var.dtype
+        if kind in _WHOLE:
+            message = f"takes floating-point numbers, {slot} {name} holds {kind}"
+            raise RunError(describe(f"op {op.type}", message, op.where))
 
 
 def _steps(ops: Sequence[Operator]) -> list[Step]:
@@ -169,7 +185,11 @@ def _note_reads(
                 facts.last_use[name] = index
             if definition.effect or definition.shares:
                 facts.pinned.add(name)
-            if name not in made:
+            if name in made:
+                continue
+            if slot in definition.unset and slot.endswith(GRAD):
+                facts.unmade[id(op)].add(name)
+            else:
                 facts.needed.setdefault(name, (op, slot))
 
 

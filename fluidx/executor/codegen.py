@@ -27,7 +27,8 @@ from fluidx.ir import Block, Operator
 from fluidx.kernels import EMPTY, GRAD, Call, OpDef
 
 from .analysis import BlockFacts, Step
-from .halves import kernel_of
+from .halves import batch_kernel_of, kernel_of
+from .nan_inf import Checks
 from .steps import inner_writes
 
 __all__ = ["Writer"]
@@ -49,8 +50,11 @@ class Writer:
         fetches: Sequence[str],
         with_lod: set[str],
         xp: Any,
+        check: bool = False,
+        lod_only: Sequence[str] = (),
     ) -> None:
         self.facts = facts
+        self.lod_only = lod_only
         self.feeds = list(feeds)
         self.fetches = tuple(fetches)
         # names that may have a LoD, and those of them whose local is assigned
@@ -63,6 +67,7 @@ class Writer:
         self.locals: dict[str, str] = {}
         self.missing: list[tuple[str, Operator | None, str]] = []
         self._constants = 0
+        self._checks = Checks(xp, self.globals) if check else None
         # what ops of the batch at hand hand to each other (control variables)
         self.unborn: set[str] = set()
 
@@ -115,6 +120,9 @@ class Writer:
             self._keep(name, key)
         for name, (op, slot) in self.facts.needed.items():
             self._load(name, op, slot)
+        for name in sorted(set(self.lod_only) - self.lod_set):
+            for line in self._assign_lod([name], f"{self.holder(name)}.lod"):
+                self.add(line)
         for index, step in enumerate(self.facts.steps):
             self._step(index, step)
         self._return()
@@ -155,8 +163,7 @@ class Writer:
                 continue
             if name not in self.locals:
                 self._load(name, None, "")
-            lod = self._lod_of(name) if name in self.has_lod else "None"
-            values.append(f"({self.local(name)}, {lod})")
+            values.append(f"({self.local(name)}, {self._lod_of(name)})")
         self.add(f"return ({', '.join(values)}{',' if values else ''})")
 
     # ------------------------------------------------ ops
@@ -167,6 +174,8 @@ class Writer:
             self._batch(index, step)
         else:
             self._op(index, step.ops[0])
+        if self._checks is not None:
+            self.lines += self._checks.lines(step.ops, self.locals)
         source: Operator | Step = step if step.group else step.ops[0]
         for line in range(before + 1, len(self.lines) + 1):
             self.op_at[line] = source
@@ -178,9 +187,8 @@ class Writer:
         names = op.inputs.get(slot.name, [])
         if definition.scoped and not slot.name.endswith(GRAD):
             return "None"
-        shown = [
-            "None" if n == EMPTY or n in self.unborn else self.local(n) for n in names
-        ]
+        none = self.unborn | {EMPTY} | self.facts.unmade.get(id(op), set())
+        shown = ["None" if n in none else self.local(n) for n in names]
         if slot.duplicable:
             return f"[{', '.join(shown)}]" if names else "None"
         if not names:
@@ -379,12 +387,14 @@ class Writer:
     def _keep(self, name: str, key: str) -> None:
         """Keep a value for the gradient block under a name of its own."""
         copy = ".copy()" if name in self.facts.notes.in_place else ""
-        self.add(f"{self.holder(key)}.value = {self.holder(name)}.value{copy}")
+        kept, now = self.holder(key), self.holder(name)
+        self.add(f"{kept}.value = {now}.value{copy}; {kept}.lod = {now}.lod")
 
     # ------------------------------------------------ batches
 
     def _batch(self, index: int, step: Step) -> None:
-        kernel = self.constant(kernels.batch_of(step.group or ""), "b")
+        batch = batch_kernel_of(step.group or "", self.globals["xp"])
+        kernel = self.constant(batch, "b")
         calls, targets = [], []
         for op in step.ops:
             definition = kernels.find(op.type)

@@ -1,8 +1,7 @@
-"""CompiledProgram and the strategies that scripts set."""
+"""CompiledProgram: a program with run options."""
 
 from __future__ import annotations
 
-import enum
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fluidx.ir import OpRole, Program
 from fluidx.tensor import Scope
 from fluidx.transpiler.data_parallel import data_parallel_main, equal_start
+
+from .strategies import BuildStrategy, ExecutionStrategy
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -32,58 +33,6 @@ def warn_of_lone_training(program: Program) -> None:
             "Use fluid.CompiledProgram(program).with_data_parallel(loss_name=...)",
             stacklevel=4,
         )
-
-
-class BuildStrategy:
-    """Options of `CompiledProgram` (``fluid.BuildStrategy``).
-
-    num_trainers, trainer_id, trainers_endpoints, nccl_comm_num and
-    gradient_scale_strategy say how gradients are averaged over trainers. The others
-    are kept for scripts; plans need none of them.
-    """
-
-    class ReduceStrategy(enum.IntEnum):
-        AllReduce = 0
-        Reduce = 1
-
-    class GradientScaleStrategy(enum.IntEnum):
-        CoeffNumDevice = 0
-        One = 1
-        Customized = 2
-
-    def __init__(self) -> None:
-        self.reduce_strategy = self.ReduceStrategy.AllReduce
-        self.gradient_scale_strategy = self.GradientScaleStrategy.CoeffNumDevice
-        self.debug_graphviz_path = ""
-        self.enable_sequential_execution = False
-        self.remove_unnecessary_lock = True
-        self.fuse_elewise_add_act_ops = False
-        self.fuse_bn_act_ops = False
-        self.fuse_relu_depthwise_conv = False
-        self.fuse_broadcast_ops = False
-        self.fuse_all_optimizer_ops = False
-        self.fuse_all_reduce_ops = False
-        self.sync_batch_norm = False
-        self.memory_optimize: bool | None = None
-        self.enable_inplace = False
-        self.num_trainers = 1
-        self.trainer_id = 0
-        self.trainers_endpoints: list[str] = []
-        self.nccl_comm_num = 1
-        self.use_hierarchical_allreduce = False
-        self.hierarchical_allreduce_inter_nranks = 0
-        self.cache_runtime_context = False
-
-
-class ExecutionStrategy:
-    """Options of `CompiledProgram`; kept for scripts (``fluid.ExecutionStrategy``)."""
-
-    def __init__(self) -> None:
-        self.num_threads = 1
-        self.num_iteration_per_drop_scope = 1
-        self.num_iteration_per_run = 1
-        self.use_thread_barrier = False
-        self.allow_op_delay = False
 
 
 class CompiledProgram:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from fluidx.ir.errors import EnforceNotMet
 from fluidx.tensor import CUDAPlace, Place
 
 __all__ = [
+    "SideStream",
     "array_module",
     "cuda_profile",
     "current_stream",
@@ -96,6 +99,51 @@ def event() -> Any:
     made = _cupy().cuda.Event(disable_timing=True)
     made.record(current_stream())
     return made
+
+
+class SideStream:
+    """Copies of arrays to a device, beside what it computes.
+
+    The memory belongs to the stream that computes, so it can be freed and used again
+    as any other; the copy waits until what used it before is done.
+    """
+
+    def __init__(self) -> None:
+        self._cuda = _cupy().cuda
+        self._stream = self._cuda.Stream(non_blocking=True)
+        self._pinned: deque[tuple[Any, list[Any]]] = deque()
+
+    def send(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Begin to copy numpy arrays; gives them on the device, and when that is done.
+
+        Nothing may use them before `meet`. Arrays that a device cannot hold stay.
+        """
+        while self._pinned and self._pinned[0][0].done:
+            self._pinned.popleft()
+        cupy = _cupy()
+        sent = [i for i, a in enumerate(arrays) if a.size and a.dtype.kind in "biufc"]
+        hosts = [self._pin(arrays[i]) for i in sent]
+        found = list(arrays)
+        for i in sent:
+            found[i] = cupy.empty(arrays[i].shape, arrays[i].dtype)
+        self._stream.wait_event(event())
+        for i, host in zip(sent, hosts):
+            found[i].set(host, stream=self._stream)
+        done = self._cuda.Event(disable_timing=True)
+        done.record(self._stream)
+        self._pinned.append((done, hosts))
+        return found, done
+
+    def _pin(self, array: Any) -> Any:
+        """A copy in memory that the device reads by itself."""
+        memory = self._cuda.alloc_pinned_memory(array.nbytes)
+        host = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+        np.copyto(host, array)
+        return host
+
+    def meet(self, done: Any) -> None:
+        """What this thread's stream computes from here on finds the copies done."""
+        current_stream().wait_event(done)
 
 
 def to_host(value: Any) -> Any:

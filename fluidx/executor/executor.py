@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from fluidx.flags import SWITCHES, read_environment
 from fluidx.ir import Program, Variable, default_main_program
 from fluidx.ir.errors import EnforceNotMet, RunError
 from fluidx.kernels import SelectedRows
 from fluidx.tensor import LoDTensor, Place, Scope, global_scope
 from fluidx.tensor.places import CPUPlace
 
-from . import hooks
+from . import hooks, staging  # noqa: F401  (staging plugs itself in)
 from .compiler import CompiledProgram, warn_of_lone_training
 from .context import Context
 from .cuda import array_module, to_host
 from .dataset_run import FetchHandler, run_dataset
-from .feed import prepare, split_lod
+from .feed import prepare, split_lod, without_unknown
 from .fetched import as_fetched
+from .memory import keep_freed_memory
 from .plan import Plan
 from .reads import Reads
 from .steps import Notes, notes_of
@@ -55,7 +58,9 @@ class Executor:
         self._pruned = weakref.WeakKeyDictionary()
         self._noted: weakref.WeakKeyDictionary[Program, tuple[int, dict[int, Notes]]]
         self._noted = weakref.WeakKeyDictionary()
-        self._reads = Reads()
+        self._reads = Reads(self.place)
+        read_environment()
+        keep_freed_memory()
         self._rpc: Any = None
         self._closed = False
 
@@ -88,15 +93,19 @@ class Executor:
         if self._closed:
             raise EnforceNotMet("this Executor was closed: make a new one")
         scope = scope or global_scope()
+        compiled = isinstance(program, CompiledProgram)
         program = self._plain_program(program, scope)
         feed = _plain_feed(feed)
         fetches = _fetch_names(program, fetch_list)
         if use_prune and fetches:
             program = self._prune(program, tuple(feed), fetches)
             feed = {k: v for k, v in feed.items() if k in program.global_block().vars}
-        feed = self._reads.fed(program, feed)
+        # what a CompiledProgram reads comes before all else, as in the reference
+        at_end = None if compiled else partial(self.run, scope=scope)
+        feed = self._reads.fed(program, feed, at_end)
         if not feed and not fetches:
             feed, fetches = {}, ()
+        feed = without_unknown(program.global_block(), feed)
         lods = split_lod(feed)
         plan = self.plan_of(program, 0, tuple(feed), fetches, frozenset(lods or ()))
         values = prepare(program.global_block(), feed, self.xp)
@@ -179,11 +188,12 @@ class Executor:
         known = self._plans.get(program)
         if known is None or known["version"] != program._version:
             known = self._plans[program] = {"version": program._version}
-        key = (index, feeds, fetches, with_lod)
+        check = SWITCHES.check_nan_inf
+        key = (index, feeds, fetches, with_lod, check)
         plan = known.get(key)
         if plan is None:
             notes = self._notes(program).get(index)
-            plan = Plan(program, index, feeds, fetches, with_lod, self.xp, notes)
+            plan = Plan(program, index, feeds, fetches, with_lod, self.xp, notes, check)
             known[key] = plan
         return plan
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,30 @@ from fluidx.ir.errors import FeedError
 from fluidx.kernels import SelectedRows, VarType, as_dtype, to_numpy
 from fluidx.tensor import LoDTensor
 
-__all__ = ["prepare", "split_lod"]
+from .cuda import to_host
+
+__all__ = ["prepare", "split_lod", "without_unknown"]
+
+
+def without_unknown(block: Block, feed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The feed without what the program lacks, because it was pruned away, say.
+
+    Warns of it, as the reference does. FeedError: it is near to a name that is not fed.
+    """
+    for name in feed:
+        if name not in block.vars:
+            break
+    else:
+        return feed
+    for name in feed.keys() - block.vars.keys():
+        said = _unknown(block, name)
+        unfed = [
+            v.name for v in block.vars.values() if v.is_data and v.name not in feed
+        ]
+        if difflib.get_close_matches(name, unfed, 1):
+            raise FeedError(said)
+        warnings.warn(f"{said}; it is left out", stacklevel=3)
+    return {name: value for name, value in feed.items() if name in block.vars}
 
 
 def split_lod(feed: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -27,17 +51,17 @@ def split_lod(feed: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def prepare(block: Block, feed: Mapping[str, Any], xp: Any) -> dict[str, Any]:
-    """Arrays for a plan. FeedError: unknown name, wrong rank, size or dtype."""
+    """Arrays for a plan. FeedError: wrong rank, size or dtype."""
     ready: dict[str, Any] = {}
     for name, value in feed.items():
-        var = block.vars.get(name)
-        if var is None:
-            raise FeedError(_unknown(block, name))
+        var = block.vars[name]
         array = _array(var, value)
         if array.__class__ is not SelectedRows:
             _check(var, array)
             if xp is not np:
                 array = xp.asarray(array)
+            elif array.__class__ is not np.ndarray:
+                array = to_host(array)
         ready[name] = array
     return ready
 

@@ -1,4 +1,4 @@
-"""Which kernel an op of a plan runs: on the host, halves go through float32."""
+"""Which kernel an op of a plan runs: compiled ones, and halves through float32."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from fluidx.ir import Operator
-from fluidx.kernels import VarType
+from fluidx.kernels import VarType, batch_of
+from fluidx.kernels.compiled import compiled_batch, compiled_kernel
 from fluidx.kernels.half import HALVES, in_single, runs_as_it_is
 
-__all__ = ["kernel_of"]
+__all__ = ["batch_kernel_of", "kernel_of"]
 
 
 def kernel_of(op: Operator, xp: Any) -> Any:
@@ -20,9 +21,14 @@ def kernel_of(op: Operator, xp: Any) -> Any:
     if xp is not np or runs_as_it_is(definition):
         return definition.run
     if HALVES.isdisjoint(_kinds(op, op.input_arg_names)):
-        return definition.run
+        return compiled_kernel(op.type) or definition.run
     declared = [_kinds(op, op.output(s.name)) for s in definition.outs]
     return in_single(definition, declared)
+
+
+def batch_kernel_of(group: str, xp: Any) -> Any:
+    """The kernel of a batch group for arrays of `xp`."""
+    return (xp is np and compiled_batch(group)) or batch_of(group)
 
 
 def _kinds(op: Operator, names: Sequence[str]) -> list[VarType | None]:

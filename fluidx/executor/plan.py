@@ -15,7 +15,7 @@ from fluidx.ir.errors import EnforceNotMet, RunError, describe
 from fluidx.tensor import Scope, ScopeVar
 from fluidx.tensor.scope import RunScope
 
-from . import profile, reads, tracing
+from . import profile, reads, sequences, tracing
 from .analysis import BlockFacts, Step, analyse
 from .codegen import Writer
 from .collectives import gather_reductions
@@ -38,7 +38,7 @@ class Plan:
     """One block, compiled for a set of fed names and a list of fetches.
 
     `run` binds it to a scope (remembered) and runs it. The source that it runs is in
-    `source`.
+    `source`. check: look for NaN and Inf after each op (see `nan_inf`).
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Plan:
         with_lod: frozenset[str],
         xp: Any,
         notes: Notes | None = None,
+        check: bool = False,
     ) -> None:
         block = program.blocks[index]
         self.block = block
@@ -62,7 +63,12 @@ class Plan:
         #: ops with sub-blocks take variables from a scope of this run
         self._has_control = any(op.definition.scoped for op in ops)
         lod = set(with_lod) | {n for n in facts.bound if _lod_level(block, n) > 0}
-        writer = Writer(facts, feeds, fetches, lod, xp)
+        lod |= sequences.remembered(ops, facts)
+        gradients: list[str] = []
+        if sequences.are_in(program):
+            lod |= sequences.carriers(block, ops, facts)
+            gradients = sequences.of_gradients(block, ops)
+        writer = Writer(facts, feeds, fetches, lod, xp, check, gradients)
         self.source = writer.write()
         self._op_at = writer.op_at
         self._missing = writer.missing

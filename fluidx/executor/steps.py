@@ -18,7 +18,7 @@ from fluidx import kernels
 from fluidx.ir import Block, Operator, Program
 from fluidx.kernels import EMPTY, GRAD, GradContext, VarType
 
-__all__ = ["Notes", "inner_writes", "is_gradient_block", "notes_of"]
+__all__ = ["Notes", "inner_writes", "is_gradient_block", "notes_of", "reads_lod"]
 
 
 @dataclass
@@ -101,6 +101,8 @@ class _Tracer:
                 names = {n for n in op.input_arg_names if n != EMPTY}
                 for name in names:
                     self._keep(forward, name)
+                    if GRAD in name and reads_lod(op):  # that of its variable
+                        self._keep(forward, name[: name.index(GRAD)])
                 if op.sub_blocks:  # its blocks are traced by themselves
                     continue
                 found = self._forward_op(op, forward, last)
@@ -216,6 +218,14 @@ class _Reads:
                 if args and not slot.endswith(GRAD) and not any(GRAD in n for n in args)
             )
         )
+
+
+def reads_lod(op: Operator) -> bool:
+    """Whether an op's kernel or its LoD rule looks at the LoD of its inputs."""
+    definition = kernels.find(op.type) if kernels.has(op.type) else None
+    return definition is not None and (
+        definition.lod_rule is not None or "lod" in definition.keywords
+    )
 
 
 def _changed_in_place(program: Program) -> set[str]:

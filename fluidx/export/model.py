@@ -12,7 +12,15 @@ from fluidx.ir.errors import EnforceNotMet
 from fluidx.kernels import SelectedRows
 from fluidx.tensor import Scope, global_scope
 
-from . import activation, conv, elementwise, linear, shape  # noqa: F401  the rules
+from . import (  # noqa: F401  the rules
+    activation,
+    conv,
+    elementwise,
+    linear,
+    products,
+    selection,
+    shape,
+)
 from .errors import ExportError, Problem, Unsupported
 from .graph import Graph, dtype_of
 from .rules import RULES

@@ -8,15 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidx.executor import Executor
-from fluidx.ir import BuildError, OpRole, Program, Variable, unique_name
+from fluidx.ir import Block, BuildError, OpRole, Program, Variable, unique_name
 from fluidx.ir.prune import needed_ops, reads
 from fluidx.kernels import VarType
 
 from .errors import MissingFileError, ModelFileError
 from .paths import open_write, read_bytes
-from .remote import local_program, pulled_tables, replace_endpoints
+from .remote import (
+    local_program,
+    pulled_tables,
+    remote_tables,
+    replace_endpoints,
+)
 from .values import is_persistable, valid_program
-from .vars import load_persistables, save_values, selected
+from .vars import load_values, save_values, selected
 
 __all__ = [
     "append_fetch_ops",
@@ -28,6 +33,7 @@ __all__ = [
 ]
 
 _MODEL = "__model__"
+_LATER = 2_000_000  # from Paddle 2.0 on: 1,000,000 * major + 1,000 * minor + patch
 _MAX_DEPTH, _MAX_WALKS = 100, 100_000
 _TRAINING = OpRole.Backward | OpRole.Optimize
 
@@ -92,7 +98,8 @@ def load_inference_model(
 
     Returns [program, names to feed, variables to fetch]; parameters go to the global
     scope. With dirname None, model_filename and params_filename are the bytes
-    themselves. pserver_endpoints: servers that look-ups of remote tables ask.
+    themselves. pserver_endpoints: servers that look-ups of remote tables ask; such
+    tables need no files here.
 
     MissingFileError, ModelFileError: no such folder or file; it is damaged, or does not
     fit the program. Mirrors ``fluid.io.load_inference_model``.
@@ -105,17 +112,45 @@ def load_inference_model(
             )
         program = parse_program(model_filename, "the given bytes")
     else:
-        if not os.path.isdir(dirname):
-            raise MissingFileError(f"there is no directory {os.fspath(dirname)!r}")
-        name = os.path.basename(model_filename) if model_filename else _MODEL
-        program = read_program(os.path.join(dirname, name))
+        program = _program_in(dirname, model_filename)
         if params_filename is not None:
             params_filename = os.path.basename(params_filename)
     feeds, fetches = feeds_and_fetches(program)
-    load_persistables(executor, dirname, program, params_filename)
+    elsewhere: set[str] = set()
     if pserver_endpoints:
         replace_endpoints(program, list(pserver_endpoints))
+        elsewhere = remote_tables(program)
+    wanted = [
+        v for v in program.list_vars() if is_persistable(v) and v.name not in elsewhere
+    ]
+    load_values(executor, dirname, wanted, params_filename, _fixed(program))
     return [program, feeds, fetches]
+
+
+def _program_in(dirname: Any, filename: Any) -> Program:
+    """The program of a folder; the complaint tells what is there instead."""
+    folder = os.fspath(dirname)
+    if not os.path.isdir(folder):
+        if os.path.exists(folder):
+            raise ModelFileError(
+                f"{folder!r} is a file; a model is a directory with a file {_MODEL!r}"
+            )
+        raise MissingFileError(f"there is no directory {folder!r}")
+    path = os.path.join(folder, os.path.basename(filename) if filename else _MODEL)
+    if not os.path.exists(path):
+        there = sorted(os.listdir(folder))
+        shown = ", ".join(there[:8]) + (", ..." if len(there) > 8 else "")
+        raise MissingFileError(
+            f"there is no file {path!r}, which would hold the program; model_filename "
+            f"names another. The directory holds: {shown or 'nothing'}"
+        )
+    return read_program(path)
+
+
+def _fixed(program: Program) -> set[str]:
+    """Variables that no op writes: their values have the shape that is declared."""
+    written = {n for op in program.all_ops() for n in op.output_arg_names}
+    return {v.name for v in program.list_vars() if v.shape and v.name not in written}
 
 
 def read_program(path: str) -> Program:
@@ -135,6 +170,13 @@ def parse_program(data: Any, what: str) -> Program:
     except BuildError as error:
         raise ModelFileError(f"{what}: {error}") from None
     _check_nesting(program, what)
+    version = program._desc_version or 0
+    if version >= _LATER:
+        warnings.warn(
+            f"{what}: saved by Paddle {version // 1_000_000}.{version // 1000 % 1000}; "
+            "ops may mean something else there than in 1.8, as which it is read",
+            stacklevel=4,
+        )
     return program
 
 
@@ -231,6 +273,7 @@ def _exported(program: Program, feeds: list[str], fetches: list[str]) -> Program
     block.ops = [op for op in block.ops if op.type not in ("feed", "fetch", "read")]
     local_program(program)
     _drop_training(program, set(feeds), set(fetches))
+    _warn_of_computed(block, feeds)
     made = program._prune_with_input(feeds, fetches)
     for op in made.all_ops():
         if "is_test" in op.attrs:
@@ -238,6 +281,19 @@ def _exported(program: Program, feeds: list[str], fetches: list[str]) -> Program
     prepend_feed_ops(made, feeds)
     append_fetch_ops(made, fetches)
     return made
+
+
+def _warn_of_computed(block: Block, feeds: list[str]) -> None:
+    """As in the reference, ops that make what is fed are left out."""
+    for op in block.ops:
+        for name in feeds:
+            if name in op.output_arg_names:
+                warnings.warn(
+                    f"save_inference_model: {name!r} is fed and also computed by op "
+                    f"{op.type}, which is left out of the model where nothing else "
+                    "needs it; compute from a copy of what is fed",
+                    stacklevel=4,
+                )
 
 
 def _drop_training(program: Program, feeds: set[str], fetches: set[str]) -> None:

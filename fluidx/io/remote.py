@@ -12,7 +12,7 @@ from fluidx.ir.editor import Editor
 
 from .errors import ModelFileError
 
-__all__ = ["local_program", "pulled_tables", "replace_endpoints"]
+__all__ = ["local_program", "pulled_tables", "remote_tables", "replace_endpoints"]
 
 _LOOKUP = "distributed_lookup_table"
 _ELSEWHERE = OpRole.RPC | OpRole.Dist
@@ -30,6 +30,15 @@ def pulled_tables(
         table = op.inputs["W"][0] if op.type == _LOOKUP else ""
         if table in wanted and table not in found:
             found[table] = _pulled(op, executor)
+    return found
+
+
+def remote_tables(program: Program) -> set[str]:
+    """Tables that a program only looks up on servers."""
+    found = {op.inputs["W"][0] for op in program.all_ops() if op.type == _LOOKUP}
+    for op in program.all_ops():
+        if op.type != _LOOKUP:
+            found -= set(op.input_arg_names)
     return found
 
 

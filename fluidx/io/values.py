@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,16 +136,20 @@ def _on_device(value: Any, xp: Any) -> Any:
 
 
 def check_shapes(
-    variables: Iterable[Variable], values: Mapping[str, tuple[Any, Any]]
+    variables: Iterable[Variable],
+    values: Mapping[str, tuple[Any, Any]],
+    fixed: Collection[str] = (),
 ) -> None:
-    """Parameters must come in the shape that the program declares."""
+    """Parameters, and variables named by `fixed`, must come in the shape that the
+    program declares."""
     for var in variables:
-        if not is_parameter(var) or var.name not in values:
+        if not (is_parameter(var) or var.name in fixed) or var.name not in values:
             continue
         came = tuple(values[var.name][0].shape)
         if not _fits(var.shape, came):
+            kind = "parameter" if is_parameter(var) else "variable"
             raise ModelFileError(
-                f"parameter {var.name!r} has shape {list(var.shape)} in the program, "
+                f"{kind} {var.name!r} has shape {list(var.shape)} in the program, "
                 f"but {list(came)} in the file"
             )
 

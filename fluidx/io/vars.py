@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from io import BytesIO
 from typing import Any, BinaryIO
 
@@ -29,6 +29,7 @@ from .values import (
 __all__ = [
     "load_params",
     "load_persistables",
+    "load_values",
     "load_vars",
     "save_params",
     "save_persistables",
@@ -120,11 +121,7 @@ def load_vars(
     than the program declares. Mirrors ``fluid.io.load_vars``.
     """
     found = selected("load_vars", main_program, vars, predicate)
-    if not found:
-        return
-    values = read_vars(dirname, found, filename)
-    check_shapes(found, values)
-    put(values, executor)
+    load_values(executor, dirname, found, filename)
 
 
 def load_params(
@@ -160,6 +157,22 @@ def load_persistables(
         predicate=is_persistable,
         filename=filename,
     )
+
+
+def load_values(
+    executor: Executor,
+    dirname: str | None,
+    variables: Sequence[Variable],
+    filename: Any,
+    fixed: Collection[str] = (),
+) -> None:
+    """Load these variables (see `load_vars`); the shapes of parameters and of those
+    named by `fixed` must be the declared ones."""
+    if not variables:
+        return
+    values = read_vars(dirname, variables, filename)
+    check_shapes(variables, values, fixed)
+    put(values, executor)
 
 
 def read_vars(

@@ -32,6 +32,20 @@ class Block:
         self.ops: list[Operator] = []
         self.wire = b""
 
+    @property
+    def desc(self) -> Any:
+        """A view in which facts are calls (``block.desc.op_size()``); see `desc`."""
+        from .desc import BlockDesc
+
+        return BlockDesc(self)
+
+    @property
+    def backward_block_idx(self) -> int:
+        """The block that differentiates this one; -1: none."""
+        return next(
+            (b.idx for b in self.program.blocks if b.forward_block_idx == self.idx), -1
+        )
+
     # ------------------------------------------------ variables
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 __all__ = ["UniqueNameGenerator", "generate", "switch", "guard", "name_scope"]
 
@@ -37,8 +38,13 @@ def generate(key: str) -> str:
     return _generator(key)
 
 
-def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
-    """Put another generator in place (default: a fresh one); returns the old."""
+def switch(
+    new_generator: UniqueNameGenerator | None = None, new_para_name_checker: Any = None
+) -> UniqueNameGenerator:
+    """Put another generator in place (default: a fresh one); returns the old.
+
+    new_para_name_checker: of dygraph; not looked at.
+    """
     global _generator
     old = _generator
     _generator = new_generator or UniqueNameGenerator()

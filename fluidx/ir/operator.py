@@ -115,13 +115,13 @@ class Operator:
     def output_arg_names(self) -> list[str]:
         return [n for names_ in self.outputs.values() for n in names_]
 
-    def input(self, slot: str) -> list[str]:
+    def input(self, name: str) -> list[str]:
         """Names of the variables in an input slot."""
-        return list(self.inputs.get(slot, ()))
+        return list(self.inputs.get(name, ()))
 
-    def output(self, slot: str) -> list[str]:
+    def output(self, name: str) -> list[str]:
         """Names of the variables in an output slot."""
-        return list(self.outputs.get(slot, ()))
+        return list(self.outputs.get(name, ()))
 
     def has_attr(self, name: str) -> bool:
         return name in self.attrs or (
@@ -142,6 +142,16 @@ class Operator:
 
     def all_attrs(self) -> dict[str, Any]:
         return dict(self.attrs)
+
+    def attr_type(self, name: str) -> kernels.AttrType:
+        return kind_of(self.type, name, self.attr(name))
+
+    @property
+    def desc(self) -> Any:
+        """A view in which facts are calls (``op.desc.type()``); see `desc`."""
+        from .desc import OpDesc
+
+        return OpDesc(self)
 
     def _block_attr(self, name: str) -> Block:
         return self.attr(name)  # type: ignore[no-any-return]
@@ -174,6 +184,10 @@ class Operator:
 
     def _set_attr(self, name: str, value: Any) -> None:
         self.attrs[name] = self._coerced(name, value)
+        self.block.program._touch()
+
+    def _remove_attr(self, name: str) -> None:
+        self.attrs.pop(name, None)
         self.block.program._touch()
 
     def _rename_input(self, old: str, new: str) -> None:

@@ -26,6 +26,9 @@ __all__ = [
 #: what the reference 1.8.5 writes into every saved program
 DESC_VERSION = 1008005
 
+#: the seed that new programs have (see `Program.global_seed`)
+_global_seed = 0
+
 
 class Program:
     """A static graph: block 0 is global, further blocks belong to control flow.
@@ -42,7 +45,7 @@ class Program:
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0
         self._version = 0
-        self._seed = 0
+        self._seed = _global_seed
         self._op_role = OpRole.Forward
         self._op_role_var: list[str] = []
         self._device = ""
@@ -80,6 +83,15 @@ class Program:
             raise ValueError(f"random_seed must be an integer, got {seed!r}")
         self._seed = seed
         self._touch()
+
+    def global_seed(self, seed: int = 0) -> None:
+        """Set the random seed of this program and of all that are made from now on.
+
+        ValueError: not an integer. Mirrors ``Program.global_seed``.
+        """
+        global _global_seed
+        self.random_seed = seed
+        _global_seed = seed
 
     @property
     def num_blocks(self) -> int:
@@ -257,9 +269,11 @@ class Program:
         return from_bytes(binary_str)
 
     @property
-    def desc(self) -> Program:
-        """The program itself (``program.desc.serialize_to_string()`` works)."""
-        return self
+    def desc(self) -> Any:
+        """A view whose facts are calls (``program.desc.num_blocks()``); see `desc`."""
+        from .desc import ProgramDesc
+
+        return ProgramDesc(self)
 
     def graph(self, block: int = 0) -> Any:
         """Which op of a block must run before which, as a networkx DiGraph.

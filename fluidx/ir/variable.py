@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fluidx.kernels import Meta, VarType, as_dtype
+from fluidx.kernels import GRAD, Meta, VarType, as_dtype
 
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
 
 __all__ = ["Variable", "Parameter"]
+
+_FETCH = "; a run that fetches it gives its value"
+_SCOPE = "; set the tensor: fluid.global_scope().find_var(name).get_tensor().set(...)"
+#: what a static program does in place of dygraph's methods
+_INSTEAD = {
+    "numpy": _FETCH,
+    "gradient": "; a run that fetches <name>@GRAD gives its gradient",
+    "set_value": _SCOPE,
+    "backward": "; use fluid.append_backward(loss)",
+}
 
 
 class Variable:
@@ -135,10 +145,40 @@ class Variable:
         """Clip this variable's gradient while it flows backward."""
         self.error_clip = error_clip
 
-    def detach(self) -> Variable:
-        raise TypeError(f"{self.name}: detach() exists in dygraph mode only")
+    def detach(self) -> None:
+        self._dygraph_only("detach")
 
-    numpy = backward = gradient = detach
+    def numpy(self) -> None:
+        """Its value exists while a program runs: fetch it; `core.Scope` holds it."""
+        self._dygraph_only("numpy")
+
+    def set_value(self, value: Any) -> None:
+        self._dygraph_only("set_value")
+
+    def backward(self, backward_strategy: Any = None) -> None:
+        self._dygraph_only("backward")
+
+    def gradient(self) -> None:
+        self._dygraph_only("gradient")
+
+    def clear_gradient(self) -> None:
+        self._dygraph_only("clear_gradient")
+
+    def _dygraph_only(self, method: str) -> None:
+        hint = _INSTEAD.get(method, "")
+        raise TypeError(f"{self.name}: {method}() exists in dygraph mode only{hint}")
+
+    @property
+    def grad_name(self) -> str:
+        """The name that its gradient has."""
+        return self.name + GRAD
+
+    @property
+    def desc(self) -> Any:
+        """A view in which facts are calls (``var.desc.shape()``); see `desc`."""
+        from .desc import VarDesc
+
+        return VarDesc(self)
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """One line that names the variable and its facts."""
@@ -153,10 +193,8 @@ class Variable:
         return f"<{self.to_string()}>"
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"variable {self.name} has no value while the program is built; "
-            "use layers.cond or layers.While to branch on it"
-        )
+        """True: a variable is there (``if bias:``), whatever it will hold."""
+        return True
 
     def __len__(self) -> int:
         if not self._shape:

@@ -4,56 +4,19 @@ Each mirrors the reference's layer of that name: its signature, the ops that it
 builds and their names. Importing this package gives `Variable` its operators.
 """
 
-from . import (
-    branches,
-    control_flow,
-    conv,
-    conv_transpose,
-    debug,
-    distributions,
-    elementwise,
-    if_else,
-    io,
-    learning_rate_scheduler,
-    linalg,
-    lookup,
-    loops,
-    loss,
-    loss_composed,
-    manipulation,
-    math,
-    math_op_patch,
-    metric_op,
-    nn,
-    norm,
-    norm_others,
-    norm_weights,
-    ops,
-    padding,
-    picking,
-    picking_nd,
-    random,
-    ranking,
-    reader,
-    rearrange,
-    reduce,
-    resize,
-    sampling,
-    sequence_lod,
-    sequence_nn,
-    similarity,
-    static_rnn,
-    tensor,
-    tensor_arrays,
-    vision,
-    volume,
-)
+import types as _types
+
+from . import math_op_patch
+from .beam import *  # noqa: F403
 from .branches import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .conv_transpose import *  # noqa: F403
+from .crf import *  # noqa: F403
+from .ctc import *  # noqa: F403
 from .debug import *  # noqa: F403
 from .distributions import *  # noqa: F403
+from .dynamic_rnn import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .if_else import *  # noqa: F403
 from .io import *  # noqa: F403
@@ -80,7 +43,12 @@ from .reader import *  # noqa: F403
 from .rearrange import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
+from .rnn import *  # noqa: F403
+from .rnn_lod import *  # noqa: F403
+from .row_values import *  # noqa: F403
+from .sampled_softmax import *  # noqa: F403
 from .sampling import *  # noqa: F403
+from .sequence_images import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .sequence_nn import *  # noqa: F403
 from .similarity import *  # noqa: F403
@@ -92,48 +60,9 @@ from .volume import *  # noqa: F403
 
 math_op_patch.install()
 
-__all__: list[str] = []
-for _module in (
-    branches,
-    control_flow,
-    conv,
-    conv_transpose,
-    debug,
-    distributions,
-    elementwise,
-    if_else,
-    io,
-    learning_rate_scheduler,
-    linalg,
-    lookup,
-    loops,
-    loss,
-    loss_composed,
-    manipulation,
-    math,
-    metric_op,
-    nn,
-    norm,
-    norm_others,
-    norm_weights,
-    ops,
-    padding,
-    picking,
-    picking_nd,
-    random,
-    ranking,
-    reader,
-    rearrange,
-    reduce,
-    resize,
-    sampling,
-    sequence_lod,
-    sequence_nn,
-    similarity,
-    static_rnn,
-    tensor,
-    tensor_arrays,
-    vision,
-    volume,
-):
-    __all__ += _module.__all__
+# every star above, and nothing else that stands here
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if not name.startswith("_") and not isinstance(value, _types.ModuleType)
+]

@@ -145,6 +145,15 @@ def case(
 
     default: taken if none is true; the last function if it is not given. Mirrors
     ``fluid.layers.case``.
+
+    >>> import fluidx as fluid
+    >>> three, five = (fluid.layers.fill_constant([1], "float32", v) for v in (3, 5))
+    >>> y = fluid.layers.case(
+    ...     [(fluid.layers.greater_than(three, five), lambda: three - five),
+    ...      (fluid.layers.less_than(three, five), lambda: five - three)],
+    ...     default=lambda: three * 0.0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [2.0]
     """
     if not isinstance(pred_fn_pairs, (list, tuple)) or not pred_fn_pairs:
         raise TypeError(
@@ -181,6 +190,13 @@ def switch_case(
     (number, function), or of functions, which count from 0. default: for all other
     numbers; the function of the largest number if it is not given. Mirrors
     ``fluid.layers.switch_case``.
+
+    >>> import fluidx as fluid
+    >>> which = fluid.layers.fill_constant([1], "int32", 2)
+    >>> value = lambda v: lambda: fluid.layers.fill_constant([1], "float32", v)
+    >>> y = fluid.layers.switch_case(which, {1: value(10), 2: value(20)}, value(30))
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [20.0]
     """
     allowed = (VarType.INT32, VarType.INT64, VarType.UINT8)
     check_dtype(branch_index, "branch_index", "switch_case", allowed)

@@ -11,6 +11,15 @@ from fluidx.kernels import VarType
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import check_dtype, check_variable, emit
 
+# scripts reach them as ``fluid.layers.control_flow.lod_rank_table``
+from fluidx.layers.rank_tables import (  # noqa: F401
+    array_to_lod_tensor,
+    lod_rank_table,
+    lod_tensor_to_array,
+    max_sequence_len,
+    shrink_memory,
+)
+
 __all__ = [
     "autoincreased_step_counter",
     "equal",
@@ -51,40 +60,97 @@ def less_than(
 
     Mirrors ``fluid.layers.less_than``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("less_in", [None, 4])
-    >>> str(fluid.layers.less_than(x, x).dtype)
-    'VarType.BOOL'
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> two = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    >>> y = fluid.layers.less_than(x, two)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [True, False, False]
     """
     return _compare("less_than", x, y, cond, {"force_cpu": force_cpu})
 
 
 def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x <= y, element by element. Mirrors ``fluid.layers.less_equal``."""
+    """x <= y, element by element. Mirrors ``fluid.layers.less_equal``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> two = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    >>> y = fluid.layers.less_equal(x, two)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [True, True, False]
+    """
     return _compare("less_equal", x, y, cond)
 
 
 def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x > y, element by element. Mirrors ``fluid.layers.greater_than``."""
+    """x > y, element by element. Mirrors ``fluid.layers.greater_than``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> two = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    >>> y = fluid.layers.greater_than(x, two)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [False, False, True]
+    """
     return _compare("greater_than", x, y, cond)
 
 
 def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x >= y, element by element. Mirrors ``fluid.layers.greater_equal``."""
+    """x >= y, element by element. Mirrors ``fluid.layers.greater_equal``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> two = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    >>> y = fluid.layers.greater_equal(x, two)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [False, True, True]
+    """
     return _compare("greater_equal", x, y, cond)
 
 
 def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x == y, element by element. Mirrors ``fluid.layers.equal``."""
+    """x == y, element by element. Mirrors ``fluid.layers.equal``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> two = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    >>> y = fluid.layers.equal(x, two)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [False, True, False]
+    """
     return _compare("equal", x, y, cond)
 
 
 def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x != y, element by element. Mirrors ``fluid.layers.not_equal``."""
+    """x != y, element by element. Mirrors ``fluid.layers.not_equal``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> two = fluid.layers.assign(np.array([2, 2, 2], "float32"))
+    >>> y = fluid.layers.not_equal(x, two)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [True, False, True]
+    """
     return _compare("not_equal", x, y, cond)
 
 
-def _logical(type: str, formula: str) -> Callable[..., Variable]:
+_LOGICAL_DOC = """{formula}, element by element, of bool tensors; into `out` if given.
+
+    TypeError if one is not bool. Mirrors ``fluid.layers.{type}``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([True, True, False]))
+    >>> y = fluid.layers.assign(np.array([True, False, False]))
+    >>> z = fluid.layers.{type}(x, y)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[z])[0].tolist()
+    {values}
+    """
+
+
+def _logical(type: str, formula: str, values: str) -> Callable[..., Variable]:
+    """values: what the example in its documentation gives."""
+
     def layer(
         x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
     ) -> Variable:
@@ -93,43 +159,75 @@ def _logical(type: str, formula: str) -> Callable[..., Variable]:
         return emit(type, {"X": x, "Y": y}, dtype="bool", out=out, name=name)
 
     layer.__name__ = layer.__qualname__ = type
-    layer.__doc__ = (
-        f"{formula}, element by element, of bool tensors; into `out` if given.\n\n"
-        f"    Mirrors ``fluid.layers.{type}``.\n    "
-    )
+    layer.__doc__ = _LOGICAL_DOC.format(type=type, formula=formula, values=values)
     return layer
 
 
-logical_and = _logical("logical_and", "x and y")
-logical_or = _logical("logical_or", "x or y")
-logical_xor = _logical("logical_xor", "Either x or y")
+logical_and = _logical("logical_and", "x and y", "[True, False, False]")
+logical_or = _logical("logical_or", "x or y", "[True, True, False]")
+logical_xor = _logical("logical_xor", "Either x or y", "[False, True, False]")
 
 
 def logical_not(
     x: Variable, out: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """Not x, element by element. Mirrors ``fluid.layers.logical_not``."""
+    """Not x, element by element. Mirrors ``fluid.layers.logical_not``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([True, False]))
+    >>> y = fluid.layers.logical_not(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [False, True]
+    """
     check_dtype(x, "x", "logical_not", (VarType.BOOL,))
     return emit("logical_not", {"X": x}, dtype="bool", out=out, name=name)
 
 
 def isfinite(x: Variable) -> Variable:
-    """Whether no element is infinite or NaN: shape [1], bool. ``layers.isfinite``."""
+    """Whether no element is infinite or NaN: shape [1], bool. ``layers.isfinite``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, np.inf], "float32"))
+    >>> y = fluid.layers.isfinite(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [False]
+    """
     return emit("isfinite", {"X": x}, dtype="bool")
 
 
 def has_inf(x: Variable) -> Variable:
-    """Whether any element is infinite: shape [1]. Mirrors ``fluid.layers.has_inf``."""
+    """Whether any element is infinite: shape [1]. Mirrors ``fluid.layers.has_inf``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, np.inf], "float32"))
+    >>> y = fluid.layers.has_inf(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [True]
+    """
     return emit("isinf", {"X": x}, dtype="bool")
 
 
 def has_nan(x: Variable) -> Variable:
-    """Whether any element is NaN: shape [1]. Mirrors ``fluid.layers.has_nan``."""
+    """Whether any element is NaN: shape [1]. Mirrors ``fluid.layers.has_nan``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, np.inf], "float32"))
+    >>> y = fluid.layers.has_nan(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [False]
+    """
     return emit("isnan", {"X": x}, dtype="bool")
 
 
 def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
-    """Whether x has no elements: shape [1], bool. Mirrors ``fluid.layers.is_empty``."""
+    """Whether x has no elements: shape [1], bool. Mirrors ``fluid.layers.is_empty``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.zeros([0, 4], "float32")
+    >>> y = fluid.layers.is_empty(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [True]
+    """
     made = emit("is_empty", {"X": x}, dtype="bool", out=cond)
     made.stop_gradient = True
     return made
@@ -139,6 +237,12 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
     """x + value, of a tensor with one element; x itself if `in_place`.
 
     Mirrors ``fluid.layers.increment``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.layers.fill_constant([1], "float32", 1.0)
+    >>> y = fluid.layers.increment(x, value=2.0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [3.0]
     """
     check_variable(x, "x", "increment")
     attrs = {"step": float(value)}
@@ -153,6 +257,10 @@ def autoincreased_step_counter(
     It starts as `begin` - 1 and is counted up before anything else runs. One name, one
     counter: the op that counts stands once at the head of the program. Mirrors
     ``fluid.layers.autoincreased_step_counter``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.autoincreased_step_counter().dtype.name
+    'INT64'
     """
     name = "@STEP_COUNTER@" if counter_name is None else counter_name
     helper = LayerHelper("global_step_counter")

@@ -82,9 +82,16 @@ def conv2d(
     With groups equal to C and use_cudnn False the op is depthwise_conv2d. Mirrors
     ``fluid.layers.conv2d``.
 
-    >>> import fluidx as fluid
-    >>> image = fluid.data("conv_in", [None, 3, 32, 32])
-    >>> fluid.layers.conv2d(image, 16, 5, padding="SAME", act="relu").shape
+    >>> import fluidx as fluid, numpy as np
+    >>> image = fluid.layers.assign(np.arange(9, dtype="float32").reshape(1, 1, 3, 3))
+    >>> ones = fluid.initializer.Constant(1.0)
+    >>> y = fluid.layers.conv2d(image, num_filters=1, filter_size=2, param_attr=ones)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=[y])[0].tolist()  # 0 + 1 + 3 + 4, ...
+    [[[[8.0, 12.0], [20.0, 24.0]]]]
+    >>> big = fluid.data("conv_in", [None, 3, 32, 32])
+    >>> fluid.layers.conv2d(big, 16, 5, padding="SAME", act="relu").shape
     (-1, 16, 32, 32)
     """
     channels, last = channels_of(input, "conv2d", data_format)
@@ -192,10 +199,13 @@ def pool2d(
     count padding. ceil_mode: windows may stand over the edge. pool_padding as in
     `conv2d`. Mirrors ``fluid.layers.pool2d``.
 
-    >>> import fluidx as fluid
-    >>> image = fluid.data("pool_in", [None, 3, 32, 32])
-    >>> fluid.layers.pool2d(image, 2, "avg", 2).shape
-    (-1, 3, 16, 16)
+    >>> import fluidx as fluid, numpy as np
+    >>> image = fluid.layers.assign(np.arange(16, dtype="float32").reshape(1, 1, 4, 4))
+    >>> top = fluid.layers.pool2d(image, pool_size=2, pool_type="max", pool_stride=2)
+    >>> mean = fluid.layers.pool2d(image, pool_size=2, pool_type="avg", pool_stride=2)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[top, mean])
+    >>> [v[0, 0].tolist() for v in made]
+    [[[5.0, 7.0], [13.0, 15.0]], [[2.5, 4.5], [10.5, 12.5]]]
     """
     check_dtype(input, "input", "pool2d", FLOATS)
     one_of(pool_type, "pool_type", "pool2d", ("max", "avg"))

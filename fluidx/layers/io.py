@@ -1,4 +1,4 @@
-"""Inputs of a program."""
+"""Inputs of a program, and variables from files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import is_integer
 
-__all__ = ["data"]
+__all__ = ["data", "load"]
 
 
 def data_shape(shape: Any, layer: str) -> list[int]:
@@ -52,3 +52,35 @@ def data(
     return LayerHelper("data", name=name).create_global_data(
         name, sizes, as_dtype(dtype), lod_level, type, stop_gradient, False
     )
+
+
+def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> None:
+    """Append an op that reads a variable from a file each time it runs.
+
+    out: the variable. file_path: one that the op `save`, or `fluid.io.save_vars`,
+    wrote. load_as_fp16: convert what is read to half precision. Mirrors
+    ``fluid.layers.load``.
+
+    TypeError: the path is no string. (The reference's op has no output, and fails.)
+
+    >>> import os, tempfile
+    >>> import fluidx as fluid, numpy as np
+    >>> w = fluid.layers.create_global_var(
+    ...     [2], 3.0, "float32", persistable=True, name="w")
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> fluid.io.save_vars(exe, folder.name, vars=[w])
+    >>> with fluid.program_guard(fluid.Program()):
+    ...     again = fluid.layers.create_tensor("float32", name="again")
+    ...     fluid.layers.load(again, os.path.join(folder.name, "w"))
+    ...     exe.run(fluid.default_main_program(), fetch_list=[again])[0].tolist()
+    [3.0, 3.0]
+    >>> folder.cleanup()
+    """
+    if not isinstance(file_path, str):
+        raise TypeError(f"layers.load: file_path must be a string, got {file_path!r}")
+    attrs: dict[str, Any] = {"file_path": file_path}
+    if load_as_fp16 is not None:
+        attrs["load_as_fp16"] = bool(load_as_fp16)
+    LayerHelper("load").append_op(type="load", outputs={"Out": [out]}, attrs=attrs)

@@ -60,8 +60,11 @@ def exponential_decay(
     ``fluid.layers.exponential_decay``.
 
     >>> import fluidx as fluid
-    >>> fluid.layers.exponential_decay(0.1, 1000, 0.9).shape
-    (1,)
+    >>> rate = fluid.layers.exponential_decay(0.8, decay_steps=1, decay_rate=0.5)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [0.8, 0.4, 0.2, 0.1]
     """
     with _guard():
         return learning_rate * (decay_rate ** _progress(decay_steps, staircase))
@@ -73,6 +76,13 @@ def natural_exp_decay(
     """learning_rate * exp(-decay_rate * step / decay_steps).
 
     Mirrors ``fluid.layers.natural_exp_decay``.
+
+    >>> import fluidx as fluid
+    >>> rate = fluid.layers.natural_exp_decay(1.0, decay_steps=1, decay_rate=1.0)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [1.0, 0.3679, 0.1353, 0.0498]
     """
     with _guard():
         progress = _progress(decay_steps, staircase)
@@ -85,6 +95,13 @@ def inverse_time_decay(
     """learning_rate / (1 + decay_rate * step / decay_steps).
 
     Mirrors ``fluid.layers.inverse_time_decay``.
+
+    >>> import fluidx as fluid
+    >>> rate = fluid.layers.inverse_time_decay(0.6, decay_steps=1, decay_rate=1.0)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [0.6, 0.3, 0.2, 0.15]
     """
     with _guard():
         progress = _progress(decay_steps, staircase)
@@ -95,6 +112,13 @@ def noam_decay(d_model: float, warmup_steps: float, learning_rate: Any = 1.0) ->
     """learning_rate / sqrt(d_model) * min(step ** -0.5, step * warmup_steps ** -1.5).
 
     Steps count from 1. Vaswani et al. (2017). Mirrors ``fluid.layers.noam_decay``.
+
+    >>> import fluidx as fluid
+    >>> rate = fluid.layers.noam_decay(d_model=4, warmup_steps=2)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [0.1768, 0.3536, 0.2887, 0.25]
     """
     with _guard():
         step = _step(1)
@@ -107,6 +131,13 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
     """learning_rate / 2 * (cos(pi * epoch / epochs) + 1).
 
     Loshchilov and Hutter (2016). Mirrors ``fluid.layers.cosine_decay``.
+
+    >>> import fluidx as fluid
+    >>> rate = fluid.layers.cosine_decay(0.2, step_each_epoch=1, epochs=2)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [0.2, 0.1, 0.0, 0.1]
     """
     with _guard():
         epoch: Any = floor(_step() / step_each_epoch)
@@ -125,6 +156,13 @@ def polynomial_decay(
 
     By (1 - step / decay_steps) ** power. cycle: beyond that, decay_steps becomes the
     next multiple of it. Mirrors ``fluid.layers.polynomial_decay``.
+
+    >>> import fluidx as fluid
+    >>> rate = fluid.layers.polynomial_decay(0.9, decay_steps=3, end_learning_rate=0.3)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [0.9, 0.7, 0.5, 0.3]
     """
     with _guard():
         step = _step()
@@ -149,8 +187,11 @@ def piecewise_decay(boundaries: Sequence[int], values: Sequence[float]) -> Any:
     ``fluid.layers.piecewise_decay``.
 
     >>> import fluidx as fluid
-    >>> fluid.layers.piecewise_decay([100, 200], [0.1, 0.05, 0.01]).name
-    'learning_rate'
+    >>> rate = fluid.layers.piecewise_decay([1, 3], [0.1, 0.05, 0.01])
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [0.1, 0.05, 0.05, 0.01]
     """
     if len(values) != len(boundaries) + 1:
         raise ValueError(
@@ -181,6 +222,13 @@ def linear_lr_warmup(
 
     learning_rate: a number, or the rate that another schedule returned. TypeError for
     anything else. Mirrors ``fluid.layers.linear_lr_warmup``.
+
+    >>> import fluidx as fluid
+    >>> rate = fluid.layers.linear_lr_warmup(0.5, 2, start_lr=0.1, end_lr=0.5)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
+    [0.1, 0.3, 0.5, 0.5]
     """
     if not (is_number(learning_rate) or isinstance(learning_rate, Variable)):
         raise TypeError(

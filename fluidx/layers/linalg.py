@@ -64,10 +64,11 @@ def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
     Mirrors ``fluid.layers.bmm``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("bmm_x", [None, 2, 3])
-    >>> fluid.layers.bmm(x, fluid.data("bmm_y", [None, 3, 5])).shape
-    (-1, 2, 5)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[[1, 2], [3, 4]]], "float32"))
+    >>> y = fluid.layers.bmm(x, x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[[7.0, 10.0], [15.0, 22.0]]]
     """
     return emit("bmm", {"X": x, "Y": y}, name=name)
 
@@ -77,10 +78,11 @@ def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
     Returns shape [1] or [b, 1]. Mirrors ``fluid.layers.dot``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("dot_x", [None, 3])
-    >>> fluid.layers.dot(x, x).shape
-    (-1, 1)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> y = fluid.layers.dot(x, x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [14.0]
     """
     return emit("dot", {"X": x, "Y": y}, name=name)
 
@@ -106,10 +108,11 @@ def kron(
 
     Mirrors ``fluid.layers.kron``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("kron_x", [2, 3])
-    >>> fluid.layers.kron(x, fluid.data("kron_y", [4])).shape
-    (2, 12)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    >>> y = fluid.layers.kron(x, x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 2.0, 2.0, 4.0]]
     """
     return emit("kron", {"X": x, "Y": y}, name=name, out=out)
 
@@ -163,9 +166,13 @@ def cumsum(
     exclusive: the element itself is not counted. reverse: from the end. Mirrors
     ``fluid.layers.cumsum``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.cumsum(fluid.data("cumsum_x", [None, 3]), axis=0).shape
-    (-1, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> y = fluid.layers.cumsum(x)
+    >>> z = fluid.layers.cumsum(x, exclusive=True, reverse=True)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y, z])
+    >>> [v.tolist() for v in made]
+    [[1.0, 3.0, 6.0], [5.0, 3.0, 0.0]]
     """
     given = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
     return emit("cumsum", {"X": x}, {k: v for k, v in given.items() if v is not None})
@@ -183,8 +190,10 @@ def diag(diagonal: Any) -> Variable:
     Mirrors ``fluid.layers.diag``.
 
     >>> import fluidx as fluid, numpy as np
-    >>> fluid.layers.diag(np.arange(3, 6)).shape
-    (3, 3)
+    >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    >>> y = fluid.layers.diag(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
     """
     given = _variable(diagonal, "diagonal", "diag")
     return emit("diag", {"Diagonal": given}, stop_gradient=True)
@@ -216,8 +225,9 @@ def eye(
     Mirrors ``fluid.layers.eye``.
 
     >>> import fluidx as fluid
-    >>> fluid.layers.eye(2, 3, batch_shape=[5]).shape
-    (5, 2, 3)
+    >>> y = fluid.layers.eye(2, 3)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
     if num_columns is None:
         num_columns = num_rows
@@ -248,9 +258,11 @@ def trace(
 
     Returns shape [1] for a matrix. Mirrors ``fluid.layers.trace``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.trace(fluid.data("trace_x", [3, 3, 5])).shape
-    (5,)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> y = fluid.layers.trace(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [5.0]
     """
     attrs = {"offset": offset, "dim1": dim1, "dim2": dim2}
     return emit("trace", {"Input": input}, attrs, name=name, out=out)
@@ -274,9 +286,11 @@ def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variabl
 
     Mirrors ``fluid.layers.tril``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.tril(fluid.data("tril_x", [None, 3, 3]), -1).shape
-    (-1, 3, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> y = fluid.layers.tril(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 0.0], [3.0, 4.0]]
     """
     return _triangle("tril", input, diagonal, True, name)
 
@@ -284,8 +298,10 @@ def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variabl
 def triu(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
     """Matrices with zeros below a diagonal. Mirrors ``fluid.layers.triu``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.triu(fluid.data("triu_x", [3, 4])).shape
-    (3, 4)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> y = fluid.layers.triu(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 2.0], [0.0, 4.0]]
     """
     return _triangle("triu", input, diagonal, False, name)

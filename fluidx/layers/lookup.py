@@ -77,10 +77,15 @@ def embedding(
     these travel. padding_idx: rows of this id come out as zeros. Mirrors
     ``fluid.layers.embedding``.
 
-    >>> import fluidx as fluid
-    >>> ids = fluid.data("emb_ids", [None, 1], "int64")
-    >>> fluid.layers.embedding(ids, [100, 8]).shape
-    (-1, 8)
+    >>> import fluidx as fluid, numpy as np
+    >>> ids = fluid.layers.assign(np.array([[2], [0]], "int64"))
+    >>> table = np.array([[0, 1], [10, 11], [20, 21]], "float32")
+    >>> start = fluid.initializer.NumpyArrayInitializer(table)
+    >>> y = fluid.layers.embedding(ids, size=[3, 2], param_attr=start)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=[y])[0].tolist()
+    [[20.0, 21.0], [0.0, 1.0]]
     """
     check_variable(input, "input", "embedding")
     if input.shape and input.shape[-1] not in (1, -1):
@@ -128,5 +133,11 @@ def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Va
     input: integers with last dimension 1, which the result replaces by `depth`
     (`fluid.one_hot` appends it instead). allow_out_of_range: ids outside give zeros
     instead of an error. Returns float32. Mirrors ``fluid.layers.one_hot``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2], [0]], "int64"))
+    >>> y = fluid.layers.one_hot(x, depth=3)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     return one_hot_op("one_hot", input, depth, allow_out_of_range, True)

@@ -25,6 +25,12 @@ def dice_loss(
 
     input: probabilities [N, ..., classes]. label: class numbers [N, ..., 1].
     Milletari et al. (2016). Mirrors ``fluid.layers.dice_loss``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("dice_loss_x", [None, 3])
+    >>> y = fluid.data("dice_loss_y", [None, 1], "int64")
+    >>> fluid.layers.dice_loss(x, y).shape
+    (1,)
     """
     check_dtype(input, "input", "dice_loss", FLOATS)
     # Variable's operators, which math_op_patch adds, are not known to a type checker
@@ -44,6 +50,13 @@ def npair_loss(
 
     anchor, positive: [N, width], N known. labels: [N] (is reshaped in place). Sohn
     (2016). Mirrors ``fluid.layers.npair_loss``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("npair_loss_x", [6, 4])
+    >>> y = fluid.data("npair_loss_y", [6, 4])
+    >>> z = fluid.data("npair_loss_z", [6])
+    >>> fluid.layers.npair_loss(x, y, z).shape
+    (1,)
     """
     check_dtype(anchor, "anchor", "npair_loss", FLOATS)
     check_dtype(positive, "positive", "npair_loss", FLOATS)

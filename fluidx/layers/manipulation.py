@@ -62,10 +62,11 @@ def reshape(
     shape. ValueError, BuildError for shapes that cannot be. Mirrors
     ``fluid.layers.reshape``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("reshape_in", [None, 4, 6])
-    >>> fluid.layers.reshape(x, [-1, 24]).shape
-    (-1, 24)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.arange(8, dtype="float32").reshape(2, 4))
+    >>> y = fluid.layers.reshape(x, [0, 2, -1])  # 0: as it is; -1: what is left
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0], [6.0, 7.0]]]
     """
     check_variable(x, "x", "reshape")
     helper = LayerHelper("reshape2", act=act, name=name)
@@ -112,6 +113,12 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
     """Dimensions in another order: the i-th is x's perm[i]-th.
 
     Mirrors ``fluid.layers.transpose``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2, 3]], "float32"))
+    >>> y = fluid.layers.transpose(x, perm=[1, 0])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0], [2.0], [3.0]]
     """
     check_variable(x, "x", "transpose")
     axis = int_list(perm, "perm", "transpose")
@@ -127,6 +134,12 @@ def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Va
     """Without the dimensions `axes` of size 1; [] drops all of them.
 
     Mirrors ``fluid.layers.squeeze``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[[1], [2]]], "float32"))
+    >>> y = fluid.layers.squeeze(x, axes=[2])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 2.0]]
     """
     check_variable(input, "input", "squeeze")
     attrs = {"axes": int_list(axes, "axes", "squeeze")}
@@ -138,6 +151,12 @@ def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
 
     axes: an integer, a list that may hold Variables, or a Variable. Mirrors
     ``fluid.layers.unsqueeze``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    >>> y = fluid.layers.unsqueeze(x, axes=[1])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0], [2.0]]
     """
     check_variable(input, "input", "unsqueeze")
     inputs: dict[str, Any] = {"X": input}
@@ -157,7 +176,14 @@ def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
 
 
 def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
-    """A matrix whose rows are the dimensions before `axis`. ``layers.flatten``."""
+    """A matrix whose rows are the dimensions before `axis`. ``layers.flatten``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[[1, 2], [3, 4]]], "float32"))
+    >>> y = fluid.layers.flatten(x, axis=1)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 2.0, 3.0, 4.0]]
+    """
     check_variable(x, "x", "flatten")
     if not is_integer(axis) or not 0 <= axis <= len(x.shape):
         raise ValueError(
@@ -172,6 +198,12 @@ def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
 
     expand_times: a list that may hold Variables, or an int32 Variable. Mirrors
     ``fluid.layers.expand``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    >>> y = fluid.layers.expand(x, expand_times=[2, 2])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0]]
     """
     check_variable(x, "x", "expand")
     helper = LayerHelper("expand", name=name)
@@ -204,10 +236,13 @@ def concat(input: Any, axis: Any = 0, name: str | None = None) -> Variable:
 
     Mirrors ``fluid.layers.concat``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("concat_in", [None, 4])
-    >>> fluid.layers.concat([x, x], axis=1).shape
-    (-1, 8)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    >>> below = fluid.layers.concat([x, x], axis=0)
+    >>> beside = fluid.layers.concat([x, x], axis=1)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[below, beside])
+    >>> [v.tolist() for v in made]
+    [[[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0, 1.0, 2.0]]]
     """
     many = check_variables(input, "input", "concat")
     inputs: dict[str, Any] = {"X": many}
@@ -228,10 +263,13 @@ def split(
     One size may be -1; sizes and `dim` may be Variables. Mirrors
     ``fluid.layers.split``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("split_in", [None, 6])
-    >>> [p.shape for p in fluid.layers.split(x, [1, 2, -1], dim=1)]
-    [(-1, 1), (-1, 2), (-1, 3)]
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2, 3, 4]], "float32"))
+    >>> halves = fluid.layers.split(x, 2, dim=1)
+    >>> parts = fluid.layers.split(x, [1, -1], dim=1)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[*halves, *parts])
+    >>> [v.tolist() for v in made]
+    [[[1.0, 2.0]], [[3.0, 4.0]], [[1.0]], [[2.0, 3.0, 4.0]]]
     """
     check_variable(input, "input", "split")
     helper = LayerHelper("split", name=name)
@@ -278,7 +316,14 @@ def split(
 
 
 def stack(x: Any, axis: int = 0) -> Variable:
-    """Tensors of one shape along a new dimension `axis`. ``fluid.layers.stack``."""
+    """Tensors of one shape along a new dimension `axis`. ``fluid.layers.stack``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    >>> y = fluid.layers.stack([x, x], axis=1)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0, 1.0], [2.0, 2.0]]
+    """
     many = check_variables(x, "x", "stack")
     return emit("stack", {"X": many}, {"axis": axis}, slot="Y")
 
@@ -287,6 +332,13 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     """The tensors that lie side by side along `axis`, which goes.
 
     num: how many, where the size is not known. Mirrors ``fluid.layers.unstack``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> rows = fluid.layers.unstack(x, axis=0)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=rows)
+    >>> [v.tolist() for v in made]
+    [[1.0, 2.0], [3.0, 4.0]]
     """
     check_variable(x, "x", "unstack")
     if num is None:
@@ -303,5 +355,11 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
 
 
 def shape(input: Variable) -> Variable:
-    """The sizes of input, as an int32 tensor. Mirrors ``fluid.layers.shape``."""
+    """The sizes of input, as an int32 tensor. Mirrors ``fluid.layers.shape``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("shape_x", [None, 4])
+    >>> fluid.layers.shape(x).shape
+    (2,)
+    """
     return emit("shape", {"Input": input}, dtype=VarType.INT32)

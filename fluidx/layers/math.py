@@ -46,7 +46,14 @@ def addcmul(
     out: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """input + value * tensor1 * tensor2. Mirrors ``fluid.layers.addcmul``."""
+    """input + value * tensor1 * tensor2. Mirrors ``fluid.layers.addcmul``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("addcmul_x", [None, 4])
+    >>> y = fluid.data("addcmul_y", [None, 4])
+    >>> fluid.layers.addcmul(x, y, y, value=2.0).shape
+    (-1, 4)
+    """
     for arg, var in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
         check_variable(var, arg, "addcmul")
     product: Any = elementwise_mul(tensor1, tensor2)
@@ -60,7 +67,14 @@ def clamp(
     output: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """input cut to [min, max]; at least one of them. ``fluid.layers.clamp``."""
+    """input cut to [min, max]; at least one of them. ``fluid.layers.clamp``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([-3, 0.5, 3], "float32"))
+    >>> y = fluid.layers.clamp(x, min=-1.0, max=1.0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [-1.0, 0.5, 1.0]
+    """
     if min is None and max is None:
         raise ValueError("clamp: give min, max or both")
     if min is not None and max is not None and min > max:
@@ -79,7 +93,14 @@ def logsumexp(
     out: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """log of the sum of exp(x) over `dim`. Mirrors ``fluid.layers.logsumexp``."""
+    """log of the sum of exp(x) over `dim`. Mirrors ``fluid.layers.logsumexp``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([0, 0], "float32"))
+    >>> y = fluid.layers.logsumexp(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(4)
+    array([0.6931], dtype=float32)
+    """
     check_dtype(x, "x", "logsumexp", FLOATS)
     total = reduce_sum(exp(x, name), dim, keepdim)
     return _into(log(total, name), out)
@@ -88,13 +109,26 @@ def logsumexp(
 def log1p(
     x: Variable, out: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """log(1 + x), exact for small x. Mirrors ``fluid.layers.log1p``."""
+    """log(1 + x), exact for small x. Mirrors ``fluid.layers.log1p``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([0, 1], "float32"))
+    >>> y = fluid.layers.log1p(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(4)
+    array([0.    , 0.6931], dtype=float32)
+    """
     check_dtype(x, "x", "log1p", FLOATS)
     return emit("log1p", {"X": x}, name=name, out=out)
 
 
 def t(input: Variable, name: str | None = None) -> Variable:
-    """The transpose of a matrix; a vector stays one. Mirrors ``fluid.layers.t``."""
+    """The transpose of a matrix; a vector stays one. Mirrors ``fluid.layers.t``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("t_x", [3, 4])
+    >>> fluid.layers.t(x).shape
+    (4, 3)
+    """
     check_variable(input, "input", "t")
     if len(input.shape) > 2:
         raise ValueError(
@@ -114,7 +148,14 @@ def t(input: Variable, name: str | None = None) -> Variable:
 
 
 def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x == y, element by element. Mirrors ``fluid.layers.elementwise_equal``."""
+    """x == y, element by element. Mirrors ``fluid.layers.elementwise_equal``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("elementwise_equal_x", [None, 4])
+    >>> y = fluid.data("elementwise_equal_y", [None, 4])
+    >>> fluid.layers.elementwise_equal(x, y).dtype.name
+    'BOOL'
+    """
     return emit(
         "equal",
         {"X": x, "Y": y},
@@ -128,7 +169,12 @@ def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Vari
 def arange(
     start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """start, start + step, ... below end (dtype: int64). ``fluid.layers.arange``."""
+    """start, start + step, ... below end (dtype: int64). ``fluid.layers.arange``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.arange(0, 6, 2).dtype.name
+    'INT64'
+    """
     return range(start, end, step, "int64" if dtype is None else dtype)
 
 
@@ -144,6 +190,10 @@ def full(
     """A tensor with all elements `fill_value` (dtype: float32).
 
     device: "cpu" or "gpu", noted on the op. Mirrors ``fluid.layers.full``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.full([2, 3], 1.5).shape
+    (2, 3)
     """
     one_of(device, "device", "full", (None, "cpu", "gpu"))
     if not is_number(fill_value):
@@ -166,7 +216,13 @@ def full_like(
     stop_gradient: bool = True,
     name: str | None = None,
 ) -> Variable:
-    """The same with the shape of input (dtype: float32). ``fluid.layers.full_like``."""
+    """The same with the shape of input (dtype: float32). ``fluid.layers.full_like``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("full_like_x", [2, 4])
+    >>> fluid.layers.full_like(x, 2.0).shape
+    (2, 4)
+    """
     check_variable(input, "input", "full_like")
     kind = as_dtype("float32" if dtype is None else dtype)
     attrs = {"value": float(fill_value), "dtype": int(kind)}
@@ -196,6 +252,10 @@ def randn(
 
     Drawn by the program's seed; the reference gives the op a random seed of its own.
     Mirrors ``fluid.layers.randn``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.randn([2, 3]).shape
+    (2, 3)
     """
     kind = as_dtype("float32" if dtype is None else dtype)
     one_of(kind, "dtype", "randn", (VarType.FP32, VarType.FP64))

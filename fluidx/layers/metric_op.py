@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fluidx.initializer import Constant
@@ -11,7 +12,7 @@ from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import FLOATS, INTEGERS, check_dtype, one_of
 from fluidx.layers.nn import topk
 
-__all__ = ["accuracy", "auc", "mean_iou"]
+__all__ = ["accuracy", "auc", "chunk_eval", "mean_iou"]
 
 
 def accuracy(
@@ -25,6 +26,16 @@ def accuracy(
 
     input: scores [N, classes]. label: int64 [N, 1]. correct, total: variables that
     take the counts. Mirrors ``fluid.layers.accuracy``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> scores = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], "float32")
+    >>> scores = fluid.layers.assign(scores)
+    >>> label = fluid.layers.assign(np.array([[1], [1], [1]], "int64"))
+    >>> best = fluid.layers.accuracy(scores, label)
+    >>> two = fluid.layers.accuracy(scores, label, k=2)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[best, two])
+    >>> [round(float(v[0]), 4) for v in made]  # 2 of 3; all among the two best
+    [0.6667, 1.0]
     """
     check_dtype(input, "input", "accuracy", FLOATS)
     check_dtype(label, "label", "accuracy", INTEGERS)
@@ -56,6 +67,15 @@ def auc(
     input: [N, 2], the second column the probability of "yes". label: int64 [N, 1].
     curve: only "ROC" is computed, as in the reference. Returns (global, of the
     batches, [four persistable counters]). Mirrors ``fluid.layers.auc``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> scores = np.array([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]], "float32")
+    >>> label = fluid.layers.assign(np.array([[1], [0], [0]], "int64"))
+    >>> whole, _, _ = fluid.layers.auc(fluid.layers.assign(scores), label)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=[whole])[0].tolist()  # the one "yes" has the best score
+    [1.0]
     """
     check_dtype(input, "input", "auc", FLOATS)
     check_dtype(label, "label", "auc", INTEGERS)
@@ -98,11 +118,13 @@ def mean_iou(
     input, label: integer tensors of one shape. Returns the mean [1] and, for each
     class, the counts of wrong and of right places. Mirrors ``fluid.layers.mean_iou``.
 
-    >>> import fluidx as fluid
-    >>> found = fluid.data("iou_found", [None, 64, 64], "int32")
-    >>> true = fluid.data("iou_true", [None, 64, 64], "int32")
-    >>> [v.shape for v in fluid.layers.mean_iou(found, true, num_classes=5)]
-    [(1,), (5,), (5,)]
+    >>> import fluidx as fluid, numpy as np
+    >>> found = fluid.layers.assign(np.array([0, 0, 1, 1], "int32"))
+    >>> true = fluid.layers.assign(np.array([0, 1, 1, 1], "int32"))
+    >>> mean, wrong, right = fluid.layers.mean_iou(found, true, num_classes=2)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[mean, wrong, right])
+    >>> round(float(made[0][0]), 4), made[2].tolist()  # (1/2 + 2/3) / 2
+    (0.5833, [1, 2])
     """
     check_dtype(input, "input", "mean_iou", INTEGERS)
     check_dtype(label, "label", "mean_iou", INTEGERS)
@@ -119,3 +141,53 @@ def mean_iou(
     helper.append_op("mean_iou", inputs, made, {"num_classes": num_classes})
     mean, wrong, correct = made.values()
     return mean, wrong, correct
+
+
+def chunk_eval(
+    input: Variable,
+    label: Variable,
+    chunk_scheme: str,
+    num_chunk_types: int,
+    excluded_chunk_types: Sequence[int] | None = None,
+    seq_length: Variable | None = None,
+) -> tuple[Variable, Variable, Variable, Variable, Variable, Variable]:
+    """Precision, recall and F1 of the chunks in a tagger's labels, and their counts.
+
+    input, label: int64 of one shape, found and true labels ``type * tags + tag``;
+    ``num_chunk_types * tags`` means "outside". With a LoD of one level, or padded
+    [N, T] (or [N, T, 1]) with seq_length [N]. chunk_scheme: "IOB", "IOE", "IOBES" or
+    "plain" (every stretch of one type is a chunk). excluded_chunk_types: types that do
+    not count. Returns three float32 and three int64 (found, true, right chunks) of
+    shape [1]. TypeError for other dtypes, ValueError for other schemes and, in the
+    run, for labels out of range. Mirrors ``fluid.layers.chunk_eval``.
+
+    >>> import fluidx as fluid
+    >>> found = fluid.data("chunk_found", [None, 1], "int64", lod_level=1)
+    >>> true = fluid.data("chunk_true", [None, 1], "int64", lod_level=1)
+    >>> [str(v.dtype) for v in fluid.layers.chunk_eval(found, true, "IOB", 3)][2:4]
+    ['VarType.FP32', 'VarType.INT64']
+    """
+    check_dtype(input, "input", "chunk_eval", (VarType.INT64,))
+    check_dtype(label, "label", "chunk_eval", (VarType.INT64,))
+    schemes = ("IOB", "IOE", "IOBES", "plain")
+    one_of(chunk_scheme, "chunk_scheme", "chunk_eval", schemes)
+    helper = LayerHelper("chunk_eval")
+    counts = ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
+    scores = ("Precision", "Recall", "F1-Score")
+    made = {
+        slot: helper.create_variable_for_type_inference(
+            VarType.INT64 if slot in counts else VarType.FP32
+        )
+        for slot in scores + counts
+    }
+    inputs = {"Inference": input, "Label": label}
+    if seq_length is not None:
+        inputs["SeqLength"] = seq_length
+    attrs = {
+        "num_chunk_types": num_chunk_types,
+        "chunk_scheme": chunk_scheme,
+        "excluded_chunk_types": list(excluded_chunk_types or ()),
+    }
+    helper.append_op("chunk_eval", inputs, made, attrs)
+    precision, recall, f1, found, true, right = made.values()
+    return precision, recall, f1, found, true, right

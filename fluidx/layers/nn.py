@@ -52,10 +52,17 @@ def fc(
     Returns shape input.shape[:num_flatten_dims] + [size]. bias_attr False: no bias.
     TypeError, ValueError for wrong arguments. Mirrors ``fluid.layers.fc``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("fc_in", [None, 8])
-    >>> fluid.layers.fc(x, 5, act="relu").shape
-    (-1, 5)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2, 3]], "float32"))
+    >>> half = fluid.initializer.Constant(0.5)
+    >>> one = fluid.initializer.Constant(1.0)
+    >>> y = fluid.layers.fc(x, 2, param_attr=half, bias_attr=one)
+    >>> fluid.default_main_program().all_parameters()[0].shape
+    (3, 2)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=[y])[0].tolist()  # (1 + 2 + 3) / 2 + 1
+    [[4.0, 4.0]]
     """
     inputs = check_variables(input, "input", "fc")
     for var in inputs:
@@ -112,6 +119,13 @@ def mul(
 
     Dimensions from `x_num_col_dims` (`y_num_col_dims`) on are columns; the result
     has the rows' dimensions of x and the columns' of y.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    >>> w = fluid.layers.assign(np.array([[10, 0], [0, 100]], "float32"))
+    >>> y = fluid.layers.mul(x, w)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[10.0, 200.0]]
     """
     attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
     return emit("mul", {"X": x, "Y": y}, attrs, name=name)
@@ -130,10 +144,13 @@ def matmul(
     Leading dimensions are batches and broadcast; vectors count as a row (x) or a
     column (y). Mirrors ``fluid.layers.matmul``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("matmul_x", [None, 3, 4])
-    >>> fluid.layers.matmul(x, x, transpose_y=True).shape
-    (-1, 3, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> y = fluid.layers.matmul(x, x)
+    >>> z = fluid.layers.matmul(x, x, transpose_y=True, alpha=0.5)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y, z])
+    >>> [v.tolist() for v in made]  # x x, and half of x x^T
+    [[[7.0, 10.0], [15.0, 22.0]], [[2.5, 5.5], [5.5, 12.5]]]
     """
     attrs = {
         "transpose_X": transpose_x,
@@ -146,7 +163,14 @@ def matmul(
 def softmax(
     input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1
 ) -> Variable:
-    """exp(x) over its sum along `axis`. Mirrors ``fluid.layers.softmax``."""
+    """exp(x) over its sum along `axis`. Mirrors ``fluid.layers.softmax``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[0, 0], [0, 9]], "float32"))
+    >>> y = fluid.layers.softmax(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(3).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
+    """
     check_dtype(input, "input", "softmax", FLOATS)
     attrs = {"axis": axis, "use_cudnn": use_cudnn}
     return emit("softmax", {"X": input}, attrs, name=name)
@@ -161,6 +185,12 @@ def log_softmax(
     """Logarithm of the softmax along `axis` (-1).
 
     dtype: cast the input first. Mirrors ``fluid.layers.log_softmax``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[0, 0]], "float32"))
+    >>> y = fluid.layers.log_softmax(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(4)
+    array([[-0.6931, -0.6931]], dtype=float32)
     """
     check_variable(input, "input", "log_softmax")
     helper = LayerHelper("log_softmax", name=name)
@@ -193,6 +223,19 @@ def dropout(
     inference; ``upscale_in_train`` divides by it in training. seed: draws the same
     mask each step; None: that of the program, if it has one. Mirrors
     ``fluid.layers.dropout``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2] * 1000], "float32"))
+    >>> way = "upscale_in_train"
+    >>> kinds = [fluid.layers.dropout(x, 0.5, seed=1),  # then x * 0.5 in inference
+    ...          fluid.layers.dropout(x, 0.5, is_test=True),
+    ...          fluid.layers.dropout(x, 0.5, seed=1, dropout_implementation=way),
+    ...          fluid.layers.dropout(x, 0.5, is_test=True, dropout_implementation=way)]
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=kinds)
+    >>> [sorted(set(v[0].tolist())) for v in made]
+    [[0.0, 2.0], [1.0], [0.0, 4.0], [2.0]]
+    >>> 400 < int((made[0] == 0).sum()) < 600
+    True
     """
     check_dtype(x, "x", "dropout", FLOATS)
     if not is_number(dropout_prob) or not 0 <= dropout_prob <= 1:
@@ -228,6 +271,12 @@ def scale(
     """scale * x + bias, or scale * (x + bias). Mirrors ``fluid.layers.scale``.
 
     scale: a number or a Variable of shape [1].
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    >>> y = fluid.layers.scale(x, scale=2.0, bias=1.0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [3.0, 5.0]
     """
     check_variable(x, "x", "scale")
     helper = LayerHelper("scale", act=act, name=name)
@@ -243,7 +292,14 @@ def scale(
 
 
 def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variable:
-    """x cut to [min, max]. Mirrors ``fluid.layers.clip``."""
+    """x cut to [min, max]. Mirrors ``fluid.layers.clip``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([-3, 0.5, 3], "float32"))
+    >>> y = fluid.layers.clip(x, min=-1.0, max=1.0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [-1.0, 0.5, 1.0]
+    """
     if min > max:
         raise ValueError(f"clip: min {min} is above max {max}")
     return emit("clip", {"X": x}, {"min": float(min), "max": float(max)}, name=name)
@@ -253,6 +309,12 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
     """x, scaled down to Euclidean norm `max_norm` if it is longer.
 
     Mirrors ``fluid.layers.clip_by_norm``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([3, 4], "float32"))
+    >>> y = fluid.layers.clip_by_norm(x, max_norm=1.0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(4)
+    array([0.6, 0.8], dtype=float32)
     """
     return emit("clip_by_norm", {"X": x}, {"max_norm": float(max_norm)}, name=name)
 
@@ -260,7 +322,14 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
 def l2_normalize(
     x: Variable, axis: int | None, epsilon: float = 1e-12, name: str | None = None
 ) -> Variable:
-    """x over its Euclidean length along `axis`. ``fluid.layers.l2_normalize``."""
+    """x over its Euclidean length along `axis`. ``fluid.layers.l2_normalize``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    >>> y = fluid.layers.l2_normalize(x, axis=1)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0]
+    array([[0.6, 0.8]], dtype=float32)
+    """
     check_variable(x, "x", "l2_normalize")
     if len(x.shape) == 1:
         axis = 0
@@ -279,6 +348,14 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     """Cosine of the angle between the rows of X and Y: [N, 1].
 
     Y may have a single row. Mirrors ``fluid.layers.cos_sim``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 0], [1, 1]], "float32"))
+    >>> other = fluid.layers.assign(np.array([[2, 0], [1, -1]], "float32"))
+    >>> y = fluid.layers.cos_sim(x, other)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(4)
+    array([[1.],
+           [0.]], dtype=float32)
     """
     check_dtype(X, "X", "cos_sim", FLOATS)
     check_dtype(Y, "Y", "cos_sim", FLOATS)
@@ -297,6 +374,12 @@ def label_smooth(
 
     label: one-hot or soft, [N, classes]; prior_dist: [1, classes]. Szegedy et al.
     (2015). Mirrors ``fluid.layers.label_smooth``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[0, 1]], "float32"))
+    >>> y = fluid.layers.label_smooth(x, epsilon=0.1)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0]
+    array([[0.05, 0.95]], dtype=float32)
     """
     check_variable(label, "label", "label_smooth")
     if not 0 <= epsilon <= 1:
@@ -315,6 +398,13 @@ def topk(input: Variable, k: Any, name: str | None = None) -> tuple[Variable, Va
     """The k largest along the last dimension, and where they were (int64).
 
     k: an integer or a Variable of shape [1]. Mirrors ``fluid.layers.topk``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[5, 9, 7]], "float32"))
+    >>> best, places = fluid.layers.topk(x, k=2)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[best, places])
+    >>> [v.tolist() for v in made]
+    [[[9.0, 7.0]], [[1, 2]]]
     """
     check_variable(input, "input", "topk")
     helper = LayerHelper("top_k", name=name)

@@ -40,10 +40,16 @@ def batch_norm(
     Variable of shape [1]. Ioffe and Szegedy (2015). Mirrors
     ``fluid.layers.batch_norm``.
 
-    >>> import fluidx as fluid
-    >>> image = fluid.data("bn_in", [None, 3, 32, 32])
-    >>> fluid.layers.batch_norm(image, act="relu").shape
-    (-1, 3, 32, 32)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 10], [3, 30]], "float32"))
+    >>> y = fluid.layers.batch_norm(x, moving_mean_name="bn_mean")
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> made = exe.run(fetch_list=[y, "bn_mean"])
+    >>> made[0].round(3).tolist()  # means 2 and 20, deviations 1 and 10
+    [[-1.0, -1.0], [1.0, 1.0]]
+    >>> made[1].round(3)  # 0.9 * 0 + 0.1 * mean
+    array([0.2, 2. ], dtype=float32)
     """
     check_dtype(input, "input", "batch_norm", FLOATS)
     one_of(data_layout, "data_layout", "batch_norm", ("NCHW", "NHWC"))
@@ -132,9 +138,13 @@ def layer_norm(
     scale, shift: multiply by a parameter (initially 1), add one (0), each of the size
     of what is normalised. Ba, Kiros and Hinton (2016). ``fluid.layers.layer_norm``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.layer_norm(fluid.data("ln_in", [None, 16])).shape
-    (-1, 16)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 3], [10, 30]], "float32"))
+    >>> y = fluid.layers.layer_norm(x)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=[y])[0].round(3).tolist()  # each row by itself
+    [[-1.0, 1.0], [-1.0, 1.0]]
     """
     check_dtype(input, "input", "layer_norm", FLOATS)
     if not 0 < begin_norm_axis < len(input.shape):

@@ -22,6 +22,11 @@ def instance_norm(
     """Normalises each channel of each sample, then scales and shifts it.
 
     input: [N, C, ...]. Ulyanov et al. (2016). Mirrors ``fluid.layers.instance_norm``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("instance_norm_x", [None, 4, 8, 8])
+    >>> fluid.layers.instance_norm(x).shape
+    (-1, 4, 8, 8)
     """
     check_dtype(input, "input", "instance_norm", FLOATS)
     for arg, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
@@ -64,6 +69,11 @@ def group_norm(
     input: [N, C, H, W], or [N, H, W, C]; groups divides C. The scale exists only with a
     param_attr, the shift only with a bias_attr. Wu and He (2018).
     Mirrors ``fluid.layers.group_norm``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("group_norm_x", [None, 4, 8, 8])
+    >>> fluid.layers.group_norm(x, groups=2).shape
+    (-1, 4, 8, 8)
     """
     check_dtype(input, "input", "group_norm", FLOATS)
     one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))
@@ -113,6 +123,11 @@ def lrn(
 
     input: [N, C, H, W], or [N, H, W, C]. Krizhevsky et al. (2012). Mirrors
     ``fluid.layers.lrn``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("lrn_x", [None, 4, 8, 8])
+    >>> fluid.layers.lrn(x).shape
+    (-1, 4, 8, 8)
     """
     check_dtype(input, "input", "lrn", FLOATS)
     one_of(data_format, "data_format", "lrn", ("NCHW", "NHWC"))

@@ -31,9 +31,11 @@ def pad(
     paddings: before and after the first dimension, then the second, and so on.
     Mirrors ``fluid.layers.pad``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.pad(fluid.data("pad_x", [None, 3]), [0, 0, 1, 2]).shape
-    (-1, 6)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2]], "float32"))
+    >>> y = fluid.layers.pad(x, paddings=[0, 1, 1, 0], pad_value=9.0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[9.0, 1.0, 2.0], [9.0, 9.0, 9.0]]
     """
     attrs = {"paddings": int_list(paddings, "paddings", "pad"), "pad_value": pad_value}
     return emit("pad", {"X": x}, attrs, name=name)
@@ -68,10 +70,11 @@ def pad2d(
     (pad_value), "reflect" (mirrored at the outermost elements) or "edge" (those
     repeated). Mirrors ``fluid.layers.pad2d``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("pad2d_x", [None, 3, 8, 8])
-    >>> fluid.layers.pad2d(x, [1, 1, 2, 2], "reflect").shape
-    (-1, 3, 10, 12)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[[[1, 2]]]], "float32"))
+    >>> y = fluid.layers.pad2d(x, paddings=[0, 0, 1, 1], mode="edge")
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[[[1.0, 1.0, 2.0, 2.0]]]]
     """
     one_of(mode, "mode", "pad2d", ("constant", "reflect", "edge"))
     one_of(data_format, "data_format", "pad2d", ("NCHW", "NHWC"))
@@ -124,10 +127,11 @@ def crop_tensor(
     shape, offsets: lists that may hold Variables of shape [1], or int32 Variables;
     a size of -1 reaches to the end. Mirrors ``fluid.layers.crop_tensor``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("crop_tensor_x", [None, 5])
-    >>> fluid.layers.crop_tensor(x, shape=[-1, 3], offsets=[0, 1]).shape
-    (-1, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    >>> y = fluid.layers.crop_tensor(x, shape=[1, 2], offsets=[1, 1])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[5.0, 6.0]]
     """
     check_variable(x, "x", "crop_tensor")
     helper = LayerHelper("crop_tensor", name=name)

@@ -67,10 +67,11 @@ def slice(input: Variable, axes: Sequence[int], starts: Any, ends: Any) -> Varia
     starts, ends: lists that may hold Variables, or int32 Variables; negative ones
     count from the end, too large ones are cut. Mirrors ``fluid.layers.slice``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("slice_in", [None, 4, 6])
-    >>> fluid.layers.slice(x, axes=[1, 2], starts=[0, -3], ends=[2, 6]).shape
-    (-1, 2, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    >>> y = fluid.layers.slice(x, axes=[0, 1], starts=[1, -2], ends=[2, 9])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[5.0, 6.0]]
     """
     return _slice("slice", input, axes, starts=starts, ends=ends)
 
@@ -78,7 +79,14 @@ def slice(input: Variable, axes: Sequence[int], starts: Any, ends: Any) -> Varia
 def strided_slice(
     input: Variable, axes: Sequence[int], starts: Any, ends: Any, strides: Any
 ) -> Variable:
-    """input[start:end:stride] along each of `axes`. ``layers.strided_slice``."""
+    """input[start:end:stride] along each of `axes`. ``layers.strided_slice``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3, 4, 5], "float32"))
+    >>> y = fluid.layers.strided_slice(x, axes=[0], starts=[0], ends=[5], strides=[2])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [1.0, 3.0, 5.0]
+    """
     return _slice(
         "strided_slice", input, axes, starts=starts, ends=ends, strides=strides
     )
@@ -89,6 +97,13 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
 
     overwrite: where an index repeats, the gradient keeps one of its rows instead of
     adding them. Mirrors ``fluid.layers.gather``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4], [5, 6]], "float32"))
+    >>> rows = fluid.layers.assign(np.array([2, 0], "int32"))
+    >>> y = fluid.layers.gather(x, rows)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[5.0, 6.0], [1.0, 2.0]]
     """
     return emit("gather", {"X": input, "Index": index}, {"overwrite": overwrite})
 
@@ -97,6 +112,12 @@ def reverse(x: Variable, axis: Any) -> Variable:
     """x with the order along `axis`, one or several, turned round.
 
     Mirrors ``fluid.layers.reverse``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> y = fluid.layers.reverse(x, axis=0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[3.0, 4.0], [1.0, 2.0]]
     """
     return emit("reverse", {"X": x}, {"axis": int_list(axis, "axis", "reverse")})
 
@@ -111,6 +132,14 @@ def scatter(
     """input with rows at `index` replaced by updates, or with their sum.
 
     Mirrors ``fluid.layers.scatter``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 1], [2, 2], [3, 3]], "float32"))
+    >>> rows = fluid.layers.assign(np.array([2, 0], "int64"))
+    >>> new = fluid.layers.assign(np.array([[7, 8], [5, 6]], "float32"))
+    >>> y = fluid.layers.scatter(x, rows, new)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[5.0, 6.0], [2.0, 2.0], [7.0, 8.0]]
     """
     inputs = {"X": input, "Ids": index, "Updates": updates}
     return emit("scatter", inputs, {"overwrite": overwrite}, name=name)

@@ -41,10 +41,12 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
     of input's after k dimensions. IndexError for places outside. Mirrors
     ``fluid.layers.gather_nd``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("gather_x", [3, 4, 5])
-    >>> fluid.layers.gather_nd(x, fluid.data("gather_i", [None, 2], "int64")).shape
-    (-1, 5)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> places = fluid.layers.assign(np.array([[1, 0], [0, 1]], "int64"))
+    >>> y = fluid.layers.gather_nd(x, places)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [3.0, 2.0]
     """
     check_dtype(index, "index", "gather_nd", INTEGERS)
     return emit("gather_nd", {"X": input, "Index": index}, name=name)
@@ -57,11 +59,13 @@ def scatter_nd_add(
 
     A place that is named twice gets both. Mirrors ``fluid.layers.scatter_nd_add``.
 
-    >>> import fluidx as fluid
-    >>> ref, more = fluid.data("nd_ref", [6, 4]), fluid.data("nd_more", [None, 4])
-    >>> index = fluid.data("nd_index", [None, 1], "int64")
-    >>> fluid.layers.scatter_nd_add(ref, index, more).shape
-    (6, 4)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 1, 1], "float32"))
+    >>> places = fluid.layers.assign(np.array([[2], [2]], "int64"))
+    >>> more = fluid.layers.assign(np.array([3, 4], "float32"))
+    >>> y = fluid.layers.scatter_nd_add(x, places, more)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [1.0, 1.0, 8.0]
     """
     check_variable(ref, "ref", "scatter_nd_add")
     check_variable(updates, "updates", "scatter_nd_add")
@@ -94,10 +98,12 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
 
     Mirrors ``fluid.layers.index_select``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("select_x", [None, 4])
-    >>> fluid.layers.index_select(x, fluid.data("select_i", [2], "int64"), dim=1).shape
-    (-1, 2)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2, 3]], "float32"))
+    >>> rows = fluid.layers.assign(np.array([2, 0], "int32"))
+    >>> y = fluid.layers.index_select(x, rows, dim=1)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[3.0, 1.0]]
     """
     check_dtype(index, "index", "index_select", INTEGERS)
     return emit("index_select", {"X": input, "Index": index}, {"dim": dim})
@@ -108,10 +114,12 @@ def index_sample(x: Variable, index: Variable) -> Variable:
 
     Mirrors ``fluid.layers.index_sample``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("sample_x", [None, 8])
-    >>> fluid.layers.index_sample(x, fluid.data("sample_i", [None, 3], "int64")).shape
-    (-1, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    >>> which = fluid.layers.assign(np.array([[2], [0]], "int64"))
+    >>> y = fluid.layers.index_sample(x, which)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[3.0], [4.0]]
     """
     check_dtype(index, "index", "index_sample", INTEGERS)
     return emit("index_sample", {"X": x, "Index": index})
@@ -142,9 +150,11 @@ def where(condition: Variable) -> Variable:
 
     Mirrors ``fluid.layers.where``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.where(fluid.data("where_x", [None, 3], "bool")).shape
-    (-1, 2)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[True, False], [True, True]]))
+    >>> y = fluid.layers.where(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[0, 0], [1, 0], [1, 1]]
     """
     return emit("where_index", {"Condition": condition}, dtype=VarType.INT64)
 
@@ -186,10 +196,12 @@ def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, ...]:
     Also, for each element, its number among them (of this dtype). Mirrors
     ``fluid.layers.unique``.
 
-    >>> import fluidx as fluid
-    >>> out, index = fluid.layers.unique(fluid.data("unique_x", [5], "int64"))
-    >>> out.shape, index.shape
-    ((-1,), (5,))
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([7, 2, 7], "int64"))
+    >>> found, index = fluid.layers.unique(x)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[found, index])
+    >>> [v.tolist() for v in made]
+    [[7, 2], [0, 1, 0]]
     """
     return _distinct("unique", x, dtype)
 

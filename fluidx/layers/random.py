@@ -104,6 +104,10 @@ def gaussian_random(
     """Gaussian numbers. Mirrors ``fluid.layers.gaussian_random``.
 
     shape: a list that may hold Variables, or an integer Variable.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.gaussian_random([2, 3], std=0.1).shape
+    (2, 3)
     """
     attrs = {"mean": float(mean), "std": float(std), "seed": seed}
     return _drawn("gaussian_random", shape, dtype, attrs, _filled_sizes)
@@ -136,6 +140,13 @@ def uniform_random_batch_size_like(
     """`uniform_random` with one size taken from input.
 
     Mirrors ``fluid.layers.uniform_random_batch_size_like``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> y = fluid.layers.uniform_random_batch_size_like(x, [-1, 2], min=0.0, max=1.0)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0]
+    >>> made.shape, bool(((made >= 0) & (made <= 1)).all())
+    ((3, 2), True)
     """
     attrs = {"min": float(min), "max": float(max), "seed": seed}
     dims = (input_dim_idx, output_dim_idx)
@@ -156,6 +167,12 @@ def gaussian_random_batch_size_like(
     """`gaussian_random` with one size taken from input.
 
     Mirrors ``fluid.layers.gaussian_random_batch_size_like``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> y = fluid.layers.gaussian_random_batch_size_like(x, [-1, 2])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].shape
+    (3, 2)
     """
     attrs = {"mean": float(mean), "std": float(std), "seed": seed}
     dims = (input_dim_idx, output_dim_idx)

@@ -52,6 +52,21 @@ def py_reader(
     samples, ``decorate_tensor_provider(reader)`` whole batches. ``start()`` begins a
     pass; at its end `Executor.run` raises ``fluid.core.EOFException``, and
     ``reset()`` makes another possible. Mirrors ``fluid.layers.py_reader``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> reader = fluid.layers.py_reader(2, shapes=[[-1, 1]], dtypes=["float32"])
+    >>> y = fluid.layers.read_file(reader) * 2.0
+    >>> batches = [[np.array([[1]], "float32")], [np.array([[2]], "float32")]]
+    >>> reader.decorate_tensor_provider(lambda: iter(batches))
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> reader.start()
+    >>> [exe.run(fetch_list=[y])[0].tolist() for _ in batches]
+    [[[2.0]], [[4.0]]]
+    >>> try:
+    ...     exe.run(fetch_list=[y])
+    ... except fluid.core.EOFException:
+    ...     reader.reset()
     """
     levels = [0] * len(shapes) if lod_levels is None else list(lod_levels)
     if not len(shapes) == len(dtypes) == len(levels):
@@ -82,6 +97,12 @@ def create_py_reader_by_data(
     """As `py_reader`, with the shapes, dtypes and LoD levels of data variables.
 
     Mirrors ``fluid.layers.create_py_reader_by_data``.
+
+    >>> import fluidx as fluid
+    >>> data = fluid.data("by_data", [None, 4], "float32")
+    >>> reader = fluid.layers.create_py_reader_by_data(2, [data])
+    >>> fluid.layers.read_file(reader).shape
+    (-1, 4)
     """
     return _new(capacity, list(feed_list), name, use_double_buffer)
 
@@ -90,6 +111,13 @@ def double_buffer(reader: Variable, place: Any = None, name: str | None = None) 
     """The reader with a second buffer; batches are read ahead either way.
 
     Mirrors ``fluid.layers.double_buffer``.
+
+    >>> import fluidx as fluid
+    >>> reader = fluid.layers.py_reader(
+    ...     2, [[-1, 4]], ["float32"], use_double_buffer=False)
+    >>> reader = fluid.layers.double_buffer(reader)
+    >>> fluid.layers.read_file(reader).shape
+    (-1, 4)
     """
     if not isinstance(reader, ReaderVariable):
         raise TypeError(f"double_buffer: takes a reader, got {reader!r:.60}")
@@ -101,6 +129,12 @@ def read_file(reader: Variable) -> Any:
     """The outputs of a reader: a variable, or a list of them.
 
     Mirrors ``fluid.layers.read_file``.
+
+    >>> import fluidx as fluid
+    >>> reader = fluid.layers.py_reader(2, [[-1, 4], [-1, 1]], ["float32", "int64"])
+    >>> image, label = fluid.layers.read_file(reader)
+    >>> image.shape, label.shape
+    ((-1, 4), (-1, 1))
     """
     if not isinstance(reader, ReaderVariable):
         raise TypeError(f"read_file: takes a reader, got {reader!r:.60}")

@@ -55,9 +55,11 @@ def expand_as(
 def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Variable:
     """input with the order along `dims` turned round. Mirrors ``fluid.layers.flip``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.flip(fluid.data("flip_x", [None, 3]), [0, 1]).shape
-    (-1, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4]], "float32"))
+    >>> y = fluid.layers.flip(x, [1])
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[2.0, 1.0], [4.0, 3.0]]
     """
     if not isinstance(dims, (list, tuple)):
         raise TypeError(f"flip: dims must be a list, got {dims!r}")
@@ -78,9 +80,11 @@ def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
     shifts, dims: an integer or a list each. Without dims the flattened tensor is
     shifted. Mirrors ``fluid.layers.roll``.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.roll(fluid.data("roll_x", [4, 3]), 1, dims=0).shape
-    (4, 3)
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2, 3], "float32"))
+    >>> y = fluid.layers.roll(x, 1, dims=0)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [3.0, 1.0, 2.0]
     """
     check_variable(input, "input", "roll")
     helper = LayerHelper("roll")

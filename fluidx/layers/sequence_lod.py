@@ -52,10 +52,13 @@ def sequence_pool(
     first. pad_value: the row of an empty sequence. BuildError if input has no LoD.
     Mirrors ``fluid.layers.sequence_pool``.
 
-    >>> import fluidx as fluid
-    >>> words = fluid.data("seq_in", [None, 8], lod_level=1)
-    >>> fluid.layers.sequence_pool(words, "sum").lod_level
-    0
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [7]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> kinds = [fluid.layers.sequence_pool(x, k) for k in ("sum", "average", "max")]
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=kinds)
+    >>> [v.tolist() for v in made]
+    [[[3.0], [7.0]], [[1.5], [7.0]], [[2.0], [7.0]]]
     """
     check_dtype(input, "input", "sequence_pool", FLOATS)
     if not isinstance(pool_type, str):
@@ -76,12 +79,28 @@ def sequence_pool(
 
 
 def sequence_first_step(input: Variable) -> Variable:
-    """The first row of each sequence. Mirrors ``fluid.layers.sequence_first_step``."""
+    """The first row of each sequence. Mirrors ``fluid.layers.sequence_first_step``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_first_step(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1.0], [3.0]]
+    """
     return sequence_pool(input, "first")
 
 
 def sequence_last_step(input: Variable) -> Variable:
-    """The last row of each sequence. Mirrors ``fluid.layers.sequence_last_step``."""
+    """The last row of each sequence. Mirrors ``fluid.layers.sequence_last_step``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_last_step(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[2.0], [3.0]]
+    """
     return sequence_pool(input, "last")
 
 
@@ -141,6 +160,15 @@ def sequence_softmax(
     """Softmax inside each sequence of the last level; input: [rows, 1] or [rows].
 
     Mirrors ``fluid.layers.sequence_softmax``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[5], [5], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_softmax(x)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[0.5], [0.5], [1.0]], [[0, 2, 3]])
     """
     check_dtype(input, "input", "sequence_softmax", (VarType.FP32, VarType.FP64))
     attrs = {"use_cudnn": use_cudnn}
@@ -154,6 +182,14 @@ def sequence_expand(
 
     ref_level: the level of y whose lengths count (-1: the last). Mirrors
     ``fluid.layers.sequence_expand``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[10], [20]], "float32"))
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> like = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_expand(x, like)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[10.0], [10.0], [20.0]]
     """
     check_dtype(x, "x", "sequence_expand", _NUMBERS)
     if not is_integer(ref_level):
@@ -169,6 +205,16 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
 
     The result has the LoD of y, which has one level. Mirrors
     ``fluid.layers.sequence_expand_as``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[10], [20]], "float32"))
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> like = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_expand_as(x, like)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[10.0], [10.0], [20.0]], [[0, 2, 3]])
     """
     check_dtype(x, "x", "sequence_expand_as", _NUMBERS)
     return emit("sequence_expand_as", {"X": x, "Y": y}, name=name)
@@ -178,6 +224,15 @@ def sequence_concat(input: Sequence[Variable], name: str | None = None) -> Varia
     """The first sequences of all inputs laid end to end, then the second ones, ...
 
     All have one level and as many sequences. Mirrors ``fluid.layers.sequence_concat``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_concat([x, x])
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[1.0], [2.0], [1.0], [2.0], [3.0], [3.0]], [[0, 4, 6]])
     """
     if not isinstance(input, (list, tuple)):
         raise TypeError(f"sequence_concat: input must be a list, got {input!r:.60}")
@@ -192,6 +247,17 @@ def sequence_slice(
     """`length` rows from `offset` on, of each sequence; both are [sequences, 1].
 
     Mirrors ``fluid.layers.sequence_slice``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> start = fluid.layers.assign(np.array([[1], [0]], "int64"))
+    >>> length = fluid.layers.assign(np.array([[1], [1]], "int64"))
+    >>> y = fluid.layers.sequence_slice(x, start, length)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[2.0], [3.0]], [[0, 1, 2]])
     """
     check_dtype(input, "input", "sequence_slice", _NUMBERS)
     check_dtype(offset, "offset", "sequence_slice", INTEGERS)
@@ -205,6 +271,15 @@ def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
     """Each sequence's rows from the last to the first; x has one level.
 
     Mirrors ``fluid.layers.sequence_reverse``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_reverse(x)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[2.0], [1.0], [3.0]], [[0, 2, 3]])
     """
     check_variable(x, "x", "sequence_reverse")
     return emit("sequence_reverse", {"X": x}, name=name, slot="Y")
@@ -214,6 +289,15 @@ def sequence_reshape(input: Variable, new_dim: int) -> Variable:
     """Rows of `new_dim` elements; each sequence's elements stay its own.
 
     input: [rows, width] of one level. Mirrors ``fluid.layers.sequence_reshape``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1, 2], [3, 4], [5, 6]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_reshape(x, new_dim=1)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], [[0, 4, 6]])
     """
     check_dtype(input, "input", "sequence_reshape", _NUMBERS)
     if not is_integer(new_dim):
@@ -228,6 +312,16 @@ def sequence_scatter(
 
     input: [rows, width]; index (int64) and updates: [n, 1] of one level, with a
     sequence for each row. Mirrors ``fluid.layers.sequence_scatter``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[0], [2], [1]], "int64"))
+    >>> places = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> rows = fluid.layers.assign(np.array([[7], [8], [9]], "float32"))
+    >>> more = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> x = fluid.layers.zeros([2, 3], "float32")
+    >>> y = fluid.layers.sequence_scatter(x, places, more)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[7.0, 0.0, 8.0], [0.0, 9.0, 0.0]]
     """
     check_dtype(input, "input", "sequence_scatter", _NUMBERS)
     check_dtype(index, "index", "sequence_scatter", INTEGERS)
@@ -243,6 +337,15 @@ def sequence_pad(
 
     pad_value: what they are filled up with: one element, or a row of x. maxlen: None
     for the longest one's length. Mirrors ``fluid.layers.sequence_pad``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> zero = fluid.layers.assign(np.array([0], "float32"))
+    >>> padded, lengths = fluid.layers.sequence_pad(x, zero)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[padded, lengths])
+    >>> [v.tolist() for v in made]
+    [[[[1.0], [2.0]], [[3.0], [0.0]]], [2, 1]]
     """
     check_dtype(x, "x", "sequence_pad", _NUMBERS)
     check_dtype(pad_value, "pad_value", "sequence_pad", _NUMBERS)
@@ -264,6 +367,15 @@ def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Va
 
     x: [sequences, longest, ...]. length: int64 [sequences]. Mirrors
     ``fluid.layers.sequence_unpad``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 0]], "float32"))
+    >>> length = fluid.layers.assign(np.array([2, 1], "int64"))
+    >>> y = fluid.layers.sequence_unpad(x, length)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[1.0], [2.0], [3.0]], [[0, 2, 3]])
     """
     check_dtype(x, "x", "sequence_unpad", _NUMBERS)
     check_dtype(length, "length", "sequence_unpad", (VarType.INT64,))
@@ -279,10 +391,11 @@ def sequence_mask(
     x: lengths. maxlen: an integer, a Variable, or None for the greatest length.
     Mirrors ``fluid.layers.sequence_mask``.
 
-    >>> import fluidx as fluid
-    >>> lengths = fluid.data("mask_in", [None], "int64")
-    >>> fluid.layers.sequence_mask(lengths, 5).shape
-    (-1, 5)
+    >>> import fluidx as fluid, numpy as np
+    >>> lengths = fluid.layers.assign(np.array([1, 3], "int64"))
+    >>> y = fluid.layers.sequence_mask(lengths, maxlen=3)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1, 0, 0], [1, 1, 1]]
     """
     given = {"X": check_variable(x, "x", "sequence_mask")}
     attrs = {"out_dtype": int(as_dtype(dtype))}
@@ -306,6 +419,15 @@ def sequence_enumerate(
 
     input: int32 or int64 [ids, 1] of one level. pad_value: stands behind the end of a
     sequence. Mirrors ``fluid.layers.sequence_enumerate``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "int64"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 2, 3])
+    >>> y = fluid.layers.sequence_enumerate(x, win_size=2, pad_value=0)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[1, 2], [2, 0], [3, 0]], [[0, 2, 3]])
     """
     check_dtype(input, "input", "sequence_enumerate", INTEGERS)
     attrs = {"win_size": win_size, "pad_value": pad_value}

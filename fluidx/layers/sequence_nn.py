@@ -27,10 +27,13 @@ def lod_reset(
     target_lod: the offsets of one level, where y is None. ValueError without either.
     Mirrors ``fluid.layers.lod_reset``.
 
-    >>> import fluidx as fluid
-    >>> x = fluid.data("reset_in", [None, 8])
-    >>> fluid.layers.lod_reset(x, target_lod=[0, 2, 5]).lod_level
-    1
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> y = fluid.layers.lod_reset(x, target_lod=[0, 2, 3])
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[1.0], [2.0], [3.0]], [[0, 2, 3]])
     """
     check_variable(x, "x", "lod_reset")
     if y is not None:
@@ -46,6 +49,14 @@ def lod_append(x: Variable, level: Any) -> Variable:
 
     level: its offsets, or a Variable with them or with such a level. Mirrors
     ``fluid.layers.lod_append``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> y = fluid.layers.lod_append(x, [0, 1, 3])
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist(), made.lod()
+    ([[1.0], [2.0], [3.0]], [[0, 1, 3]])
     """
     check_variable(x, "x", "lod_append")
     attrs: dict[str, Any] = {"append": True}
@@ -71,6 +82,17 @@ def row_conv(
 
     input: [rows, width] of one LoD level, or [N, length, width]. Amodei et al., "Deep
     Speech 2" (2015). Mirrors ``fluid.layers.row_conv``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> rows = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> x = fluid.layers.lod_reset(rows, target_lod=[0, 3])
+    >>> ones = fluid.initializer.Constant(1.0)
+    >>> y = fluid.layers.row_conv(x, future_context_size=1, param_attr=ones)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> made, = exe.run(fetch_list=[y], return_numpy=False)
+    >>> np.array(made).tolist()  # each row and the next
+    [[3.0], [5.0], [3.0]]
     """
     check_dtype(input, "input", "row_conv", FLOATS)
     helper = LayerHelper("row_conv", input=input, param_attr=param_attr, act=act)
@@ -88,6 +110,13 @@ def hash(
 
     input: int32 or int64 [rows, ids]. Mirrors ``fluid.layers.hash``, which cannot be
     called in 1.8.5: its check of hash_size fails for any value.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1, 2], [3, 4], [1, 2]], "int64"))
+    >>> y = fluid.layers.hash(x, hash_size=1000, num_hash=2)
+    >>> made = fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0]
+    >>> made.shape, bool((made[0] == made[2]).all()), bool((made < 1000).all())
+    ((3, 2, 1), True, True)
     """
     check_dtype(input, "input", "hash", INTEGERS)
     for arg, value in (("hash_size", hash_size), ("num_hash", num_hash)):

@@ -42,7 +42,12 @@ __all__ = [
 def create_tensor(
     dtype: Any, name: str | None = None, persistable: bool = False
 ) -> Variable:
-    """An empty variable, for the output of a later op. ``layers.create_tensor``."""
+    """An empty variable, for the output of a later op. ``layers.create_tensor``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.create_tensor("float32").dtype.name
+    'FP32'
+    """
     helper = LayerHelper("create_tensor", name=name)
     return helper.create_variable(
         name=helper.name, dtype=as_dtype(dtype), persistable=persistable
@@ -85,6 +90,10 @@ def create_global_var(
     """A variable of the global block that the startup program fills with `value`.
 
     Mirrors ``fluid.layers.create_global_var``.
+
+    >>> import fluidx as fluid
+    >>> fluid.layers.create_global_var([1], 0.0, "float32", persistable=True).shape
+    (1,)
     """
     sizes = int_list(shape, "shape", "create_global_var")
     helper = LayerHelper("global_var")
@@ -100,7 +109,14 @@ def create_global_var(
 
 
 def cast(x: Variable, dtype: Any) -> Variable:
-    """x as another dtype. Mirrors ``fluid.layers.cast``."""
+    """x as another dtype. Mirrors ``fluid.layers.cast``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1.9, -1.9], "float32"))
+    >>> y = fluid.layers.cast(x, "int64")
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [1, -1]
+    """
     check_variable(x, "x", "cast")
     kind = as_dtype(dtype)
     attrs = {"in_dtype": int(x.dtype), "out_dtype": int(kind)}
@@ -156,9 +172,10 @@ def fill_constant(
 
     shape: a list that may hold Variables, or an integer Variable.
 
-    >>> import fluidx as fluid
-    >>> fluid.layers.fill_constant([2, 3], "int64", 7).dtype
-    <VarType.INT64: 3>
+    >>> import fluidx as fluid, numpy as np
+    >>> y = fluid.layers.fill_constant([2, 2], "int64", 7)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[7, 7], [7, 7]]
     """
     kind = as_dtype(dtype)
     helper = LayerHelper("fill_constant")
@@ -202,6 +219,12 @@ def fill_constant_batch_size_like(
     """The same, with dimension `output_dim_idx` as large as one of input.
 
     Mirrors ``fluid.layers.fill_constant_batch_size_like``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[1], [2], [3]], "float32"))
+    >>> y = fluid.layers.fill_constant_batch_size_like(x, [-1, 2], "int64", 7)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[7, 7], [7, 7], [7, 7]]
     """
     kind = as_dtype(dtype)
     attrs = {
@@ -215,24 +238,50 @@ def fill_constant_batch_size_like(
 
 
 def ones(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
-    """A tensor of ones. Mirrors ``fluid.layers.ones``."""
+    """A tensor of ones. Mirrors ``fluid.layers.ones``.
+
+    >>> import fluidx as fluid
+    >>> y = fluid.layers.ones([2, 2], "int64")
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[1, 1], [1, 1]]
+    """
     return fill_constant(shape, dtype, 1.0, force_cpu)
 
 
 def zeros(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
-    """A tensor of zeros. Mirrors ``fluid.layers.zeros``."""
+    """A tensor of zeros. Mirrors ``fluid.layers.zeros``.
+
+    >>> import fluidx as fluid
+    >>> y = fluid.layers.zeros([2, 2], "int64")
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [[0, 0], [0, 0]]
+    """
     return fill_constant(shape, dtype, 0.0, force_cpu)
 
 
 def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
-    """Zeros of x's shape and dtype. Mirrors ``fluid.layers.zeros_like``."""
+    """Zeros of x's shape and dtype. Mirrors ``fluid.layers.zeros_like``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    >>> y = fluid.layers.zeros_like(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [0.0, 0.0]
+    """
     made = emit("fill_zeros_like", {"X": x}, layer="zeros_like", out=out)
     made.stop_gradient = True
     return made
 
 
 def ones_like(x: Variable, out: Variable | None = None) -> Variable:
-    """Ones of x's shape and dtype. Mirrors ``fluid.layers.ones_like``."""
+    """Ones of x's shape and dtype. Mirrors ``fluid.layers.ones_like``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([1, 2], "float32"))
+    >>> y = fluid.layers.ones_like(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [1.0, 1.0]
+    """
     return emit("fill_any_like", {"X": x}, {"value": 1.0}, layer="ones_like", out=out)
 
 
@@ -240,6 +289,11 @@ def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
     """start, start + step, ... below end; numbers or Variables of shape [1].
 
     Mirrors ``fluid.layers.range``.
+
+    >>> import fluidx as fluid
+    >>> y = fluid.layers.range(0, 10, 3, "int64")
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [0, 3, 6, 9]
     """
     kind = as_dtype(dtype)
     helper = LayerHelper("range")
@@ -257,7 +311,13 @@ def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
 
 
 def rank(input: Variable) -> Variable:
-    """The number of dimensions, as an int32 tensor. ``fluid.layers.rank``."""
+    """The number of dimensions, as an int32 tensor. ``fluid.layers.rank``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("rank_x", [None, 4])
+    >>> fluid.layers.rank(x).shape
+    ()
+    """
     check_variable(input, "input", "rank")
     return assign(np.array(len(input.shape), "int32"))
 
@@ -268,8 +328,9 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
     They are numbers or Variables of shape [1]. Mirrors ``fluid.layers.linspace``.
 
     >>> import fluidx as fluid
-    >>> fluid.layers.linspace(0, 10, 5, "float32").shape
-    (-1,)
+    >>> y = fluid.layers.linspace(0.0, 1.0, 5, "float32")
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     kind = as_dtype(dtype)
     helper = LayerHelper("linspace")

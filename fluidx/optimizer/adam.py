@@ -25,6 +25,18 @@ class AdamOptimizer(Optimizer):
     Kingma and Ba, 2015, with epsilon beside the uncorrected root (their section 2).
     beta1, beta2: a number, or a Variable of shape [1]. lazy_mode: with a sparse
     gradient, only its rows move.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.Adam(0.1).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    ... # a step is about the rate
+    [0.9, 0.8]
     """
 
     type = "adam"
@@ -78,6 +90,17 @@ class AdamaxOptimizer(Optimizer):
     """Adam with the largest decayed gradient in place of the root mean square.
 
     Kingma and Ba, 2015, section 7.1.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.Adamax(0.1).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.9, 0.8]
     """
 
     type = "adamax"
@@ -133,6 +156,17 @@ class LambOptimizer(AdamOptimizer):
 
     You et al., 2020. lamb_weight_decay: the decay; exclude_from_weight_decay_fn: a
     function of a parameter, true where there shall be none.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.Lamb(0.1, lamb_weight_decay=0.0).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.9, 0.81]
     """
 
     type = "lamb"

@@ -22,6 +22,17 @@ class AdagradOptimizer(Optimizer):
     """moment += grad ** 2; param -= rate * grad / (sqrt(moment) + epsilon).
 
     Duchi, Hazan and Singer, 2011. initial_accumulator_value: first moment.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.Adagrad(0.1).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.9, 0.8293]
     """
 
     type = "adagrad"
@@ -52,7 +63,19 @@ class AdagradOptimizer(Optimizer):
 
 
 class DecayedAdagradOptimizer(Optimizer):
-    """Adagrad with moment = decay * moment + (1 - decay) * grad ** 2."""
+    """Adagrad with moment = decay * moment + (1 - decay) * grad ** 2.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.DecayedAdagrad(0.1, decay=0.5).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.8586, 0.7431]
+    """
 
     type = "decayed_adagrad"
 
@@ -84,6 +107,17 @@ class AdadeltaOptimizer(Optimizer):
 
     Zeiler, 2012. The update has no rate: learning_rate counts for nothing, as in
     the reference.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.Adadelta(1.0, epsilon=0.01, rho=0.5).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.8007, 0.6071]
     """
 
     type = "adadelta"
@@ -124,6 +158,17 @@ class RMSPropOptimizer(Optimizer):
     moment = momentum * moment + rate * grad / sqrt(mean_square + epsilon);
     param -= moment. centered: the squared running mean of the gradient is taken
     from mean_square (Graves, 2013).
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.RMSProp(0.1, rho=0.75).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.8, 0.6488]
     """
 
     type = "rmsprop"
@@ -173,6 +218,17 @@ class FtrlOptimizer(Optimizer):
     McMahan et al., 2013. l1: strength of both penalties: the reference's FtrlOptimizer
     hands l1 to the op as ``l2``, too, and so do we; the argument l2 counts for
     nothing. lr_power: exponent of the rate's decay, at most 0.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.Ftrl(0.1).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.9, 0.8293]
     """
 
     type = "ftrl"

@@ -110,6 +110,23 @@ class ExponentialMovingAverage(_Swap):
     min(decay, (1 + t) / (10 + t)). Call `update` once, behind `minimize`. `apply`
     divides by 1 - decay ** steps, since averages start at zero (Kingma and Ba, 2015,
     section 3). Mirrors ``fluid.optimizer.ExponentialMovingAverage``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
+    >>> average = fluid.optimizer.ExponentialMovingAverage(0.5)
+    >>> average.update()
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.8, 0.6]
+    >>> with average.apply(exe):  # (0.8 / 4 + 0.6 / 2) / (1 - 1/4)
+    ...     w = np.array(fluid.global_scope().find_var("w").get_tensor())
+    >>> round(float(w[0, 0]), 4)
+    0.6667
     """
 
     def __init__(
@@ -218,6 +235,22 @@ class ModelAverage(_Swap, Optimizer):
     average_window_rate: the window's length as a part of the steps done, bounded by
     min_average_window and max_average_window (Polyak and Juditsky, 1992). To be made
     behind `minimize`. Mirrors ``fluid.optimizer.ModelAverage``.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
+    >>> average = fluid.optimizer.ModelAverage(1.0)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(3)]
+    [0.8, 0.6, 0.4]
+    >>> with average.apply(exe):
+    ...     w = np.array(fluid.global_scope().find_var("w").get_tensor())
+    >>> round(float(w[0, 0]), 4)
+    0.6
     """
 
     def __init__(

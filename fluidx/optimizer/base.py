@@ -105,9 +105,9 @@ class Optimizer:
         self._name = name
         self._learning_rate = learning_rate
         self._dtype: VarType | None = None
-        self._rates: dict[Program, Variable] = {}
+        self._learning_rate_map: dict[Program, Variable] = {}
         if isinstance(learning_rate, Variable):
-            self._rates[learning_rate.block.program] = learning_rate
+            self._learning_rate_map[learning_rate.block.program] = learning_rate
         self._accumulators: dict[str, dict[str, Variable]] = defaultdict(dict)
         self._opti_name_list: list[str] = []
 
@@ -115,14 +115,14 @@ class Optimizer:
 
     def _create_global_learning_rate(self) -> None:
         program = default_main_program()
-        if program in self._rates:
+        if program in self._learning_rate_map:
             return
         if isinstance(self._learning_rate, Variable):
             raise TypeError(
                 f"{self.__class__.__name__}: the learning rate Variable "
                 f"{self._learning_rate.name} belongs to another program"
             )
-        self._rates[program] = global_variable(
+        self._learning_rate_map[program] = global_variable(
             unique_name.generate("learning_rate"),
             [1],
             VarType.FP32 if self._dtype is None else self._dtype,
@@ -132,7 +132,7 @@ class Optimizer:
 
     def _global_learning_rate(self, program: Program | None = None) -> Variable | None:
         """The rate's variable in a program (default: the current one), or None."""
-        return self._rates.get(program or default_main_program())
+        return self._learning_rate_map.get(program or default_main_program())
 
     def _create_param_lr(self, param_and_grad: Sequence[Any]) -> Any:
         """The rate for one parameter: the global one times its own factor."""

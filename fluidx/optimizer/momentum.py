@@ -18,7 +18,20 @@ __all__ = [
 
 
 class SGDOptimizer(Optimizer):
-    """param -= rate * grad."""
+    """param -= rate * grad.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    ... # 1 - 0.1 * 2, ...
+    [0.8, 0.6]
+    """
 
     type = "sgd"
 
@@ -30,6 +43,18 @@ class MomentumOptimizer(Optimizer):
     """velocity = momentum * velocity + grad; param -= rate * velocity.
 
     use_nesterov: param -= rate * (grad + momentum * velocity).
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.Momentum(0.1, momentum=0.5).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    ... # 0.8 - 0.1 * (0.5 * 2 + 2)
+    [0.8, 0.5]
     """
 
     type = "momentum"
@@ -63,6 +88,19 @@ class LarsMomentumOptimizer(Optimizer):
     local = rate * coeff * |param| / (|grad| + decay * |param|);
     velocity = momentum * velocity + local * (grad + decay * param);
     param -= velocity (You, Gitman and Ginsburg, 2017).
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.LarsMomentum(  # the rate is 0.1 * |w| / |gradient|
+    ...     1.0, momentum=0.0, lars_coeff=0.1, lars_weight_decay=0.0
+    ... ).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(2)]
+    [0.9, 0.81]
     """
 
     type = "lars_momentum"

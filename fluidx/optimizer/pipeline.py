@@ -40,6 +40,17 @@ class PipelineOptimizer:
     the program: `Executor.train_from_dataset` runs them one after the other, a batch
     of the dataset at a time. Every batch makes an update, as in the reference.
     Mirrors ``fluid.optimizer.PipelineOptimizer``.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("pipeline_x", [None, 4])
+    >>> hidden = fluid.layers.fc(x, 8)
+    >>> loss = fluid.layers.mean(fluid.layers.fc(hidden, 1))
+    >>> sections = fluid.optimizer.PipelineOptimizer(
+    ...     fluid.optimizer.SGD(0.1), cut_list=[[hidden], [loss]])
+    >>> _ = sections.minimize(loss)
+    >>> made = fluid.default_main_program()._pipeline_opt["section_program_list"]
+    >>> [[op.type for op in s.program.global_block().ops][-2:] for s in made]
+    [['mul', 'elementwise_add'], ['sgd', 'sgd'], ['sgd', 'sgd']]
     """
 
     def __init__(

@@ -17,6 +17,13 @@ class DpsgdOptimizer(Optimizer):
 
     sigma: standard deviation of the noise, one number per step for all elements.
     batch_size: what the noise is divided by.
+
+    >>> import fluidx as fluid
+    >>> x = fluid.data("dpsgdoptimizer_x", [None, 4])
+    >>> loss = fluid.layers.mean(fluid.layers.fc(x, 2))
+    >>> updates, _ = fluid.optimizer.Dpsgd(0.1).minimize(loss)
+    >>> [op.type for op in updates]
+    ['dpsgd', 'dpsgd']
     """
 
     type = "dpsgd"

@@ -29,6 +29,19 @@ class RecomputeOptimizer(Optimizer):
     `_set_checkpoints` names the variables that are kept; see `append_backward`. The
     parameters come out the same. Ops with random numbers or running statistics run
     once, so dropout and batch_norm keep their meaning.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
+    >>> optimizer._set_checkpoints([y])
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = optimizer.minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> exe.run(fetch_list=["w"])[0].round(4).ravel()  # 1 - 0.1 * 3, as without it
+    array([0.7, 0.6], dtype=float32)
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -37,7 +50,7 @@ class RecomputeOptimizer(Optimizer):
         self._optimizer = optimizer
         self._checkpoints: list[Variable | str] | None = None
         self._learning_rate = optimizer._learning_rate
-        self._rates = optimizer._rates
+        self._learning_rate_map = optimizer._learning_rate_map
         self._accumulators = optimizer._accumulators
         self._opti_name_list = optimizer._opti_name_list
 
@@ -91,6 +104,19 @@ class LookaheadOptimizer:
     k-th step slow = slow + alpha * (fast - slow), and fast = slow. Slow weights are
     ``<parameter>@SLOW``. Where the reference branches with conditional blocks, these
     ops choose by arithmetic.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([[2]], "float32"))
+    >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
+    >>> fast = fluid.optimizer.SGD(0.1)
+    >>> loss = fluid.layers.mean(y)
+    >>> _ = fluid.optimizer.LookaheadOptimizer(fast, alpha=0.5, k=2).minimize(loss)
+    >>> exe = fluid.Executor(fluid.CPUPlace())
+    >>> _ = exe.run(fluid.default_startup_program())
+    >>> [round(float(exe.run(fetch_list=["w"])[0][0, 0]), 4) for _ in range(4)]
+    ... # the second step leads to 0.6, half of the way back is 0.8
+    [0.8, 0.8, 0.6, 0.6]
     """
 
     def __init__(

@@ -11,6 +11,8 @@ Those that read ahead hold a bounded number of samples, and their threads and pr
 end when the pass ends, fails, or is dropped half way.
 """
 
+import sys
+
 from .decorators import (
     ComposeNotAligned,
     batch,
@@ -23,6 +25,9 @@ from .decorators import (
 )
 from .processes import multiprocess_reader
 from .threads import buffered, xmap_readers
+
+#: ``paddle.reader.decorator`` has the same names
+decorator = sys.modules[__name__]
 
 __all__ = [
     "ComposeNotAligned",

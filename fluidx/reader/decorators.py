@@ -105,10 +105,10 @@ def compose(*readers: Reader, **kwargs: Any) -> Reader:
 
 
 def firstn(reader: Reader, n: int) -> Reader:
-    """A reader of the first n samples."""
+    """A reader of the first n samples; of all if n is below 0."""
 
     def first() -> Iterator[Any]:
-        return itertools.islice(reader(), n)
+        return itertools.islice(reader(), n if n >= 0 else None)
 
     return first
 

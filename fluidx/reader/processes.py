@@ -21,6 +21,8 @@ def multiprocess_reader(
     reference. queue_size: bounds the samples with much data under way. use_pipe: kept
     for scripts. ValueError: a reader failed, or its process died.
     """
+    if callable(readers):
+        raise TypeError("multiprocess_reader: takes a list of readers, got one")
     if not readers:
         raise ValueError("multiprocess_reader: no readers were given")
     slots = max(2, min(16, queue_size // len(readers)))

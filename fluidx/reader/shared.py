@@ -16,6 +16,7 @@ import marshal
 import math
 import mmap
 import os
+import socket
 import struct
 import tempfile
 from collections.abc import Callable
@@ -24,25 +25,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidx.tensor import LoDTensor
+from fluidx.tensor.lod_tensor import Cell
 
-__all__ = ["Slot", "decode", "encode", "open_slots"]
+__all__ = ["Decoder", "Slot", "Stream", "encode", "open_slots"]
 
 ALIGN = 64
 #: arrays of a message up to this many bytes travel in the pipe itself
 INLINE = 16384
+#: bytes in slots beyond which no more than FEW of them are used
+BUDGET, FEW = 1 << 25, 4
+#: bytes that are read at once
+CHUNK = 1 << 16
 #: slot (-1: the data follows the header), bytes of the header, bytes of data
 HEAD = struct.Struct("<iQQ")
 _MARK = Ellipsis
 _PLAIN = frozenset([int, float, str, bytes, bool, complex, type(None)])
-
-
-class _Array(NamedTuple):
-    """kind: "a" an array, "s" a scalar of numpy's, "t" a LoDTensor."""
-
-    kind: str
-    dtype: str
-    shape: tuple[int, ...]
-    lod: list[list[int]]
 
 
 class Encoded(NamedTuple):
@@ -72,6 +69,8 @@ def _strip(item: Any, arrays: list[Any], specs: list[tuple[Any, ...]]) -> Any:
         lod: list[list[int]] = []
         if isinstance(item, LoDTensor):
             code, lod = "t", item.lod()
+            if specs and lod == specs[-1][3]:
+                lod = specs[-1][3]  # written once: slots often have the same
         elif isinstance(item, np.generic):
             code = "s"
         arrays.append(array)
@@ -103,24 +102,46 @@ def write(encoded: Encoded, target: Any) -> None:
         at += _padded(array.nbytes)
 
 
-def decode(header: Any, data: Any) -> Any:
-    """The item again; its arrays are copies of their own."""
-    tree, specs = marshal.loads(header)
-    found: list[Any] = []
-    at = 0
-    for spec in specs:
-        kind, dtype, shape, lod = _Array(*spec)
-        of = np.dtype(dtype)
-        size = math.prod(shape) * of.itemsize
-        array = np.empty(shape, of)
-        if size:
-            np.copyto(array, np.ndarray(shape, of, data, at))
+class Decoder:
+    """The items again; their arrays are copies of their own.
+
+    Batches mostly have one header, which is then understood once.
+    """
+
+    def __init__(self) -> None:
+        self._header = b""
+        self._tree: Any = None
+        self._specs: list[tuple[Any, ...]] = []
+        self._flat = False  # a list of arrays, as batches are
+
+    def __call__(self, header: bytes, data: Any) -> Any:
+        if header != self._header:
+            self._tree, specs = marshal.loads(header)
+            self._specs = _places(specs)
+            self._flat = self._tree == [_MARK] * len(specs)
+            self._header = header
+        found: list[Any] = []
+        for kind, dtype, shape, lod, at in self._specs:
+            if at < 0:
+                array = np.empty(shape, dtype)
+            else:
+                array = np.ndarray(shape, dtype, data, at).copy()
+            if kind == "t":
+                found.append(LoDTensor(cell=Cell(array, lod)))
+            else:
+                found.append(array[()] if kind == "s" else array)
+        return found if self._flat else _fill(self._tree, iter(found).__next__)
+
+
+def _places(specs: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """With dtypes, and where the data of each lies; -1: it has none."""
+    at, found = 0, []
+    for kind, code, shape, lod in specs:
+        dtype = np.dtype(code)
+        size = math.prod(shape) * dtype.itemsize
+        found.append((kind, dtype, shape, lod or None, at if size else -1))
         at += _padded(size)
-        if kind == "t":
-            found.append(LoDTensor(array, lod or None))
-        else:
-            found.append(array[()] if kind == "s" else array)
-    return _fill(tree, iter(found).__next__)
+    return found
 
 
 def _fill(tree: Any, take: Callable[[], Any]) -> Any:
@@ -134,6 +155,56 @@ def _fill(tree: Any, take: Callable[[], Any]) -> Any:
     if kind is dict:
         return {k: _fill(v, take) for k, v in tree.items()}
     return tree
+
+
+class Stream:
+    """Messages of a socket, as many to a system call as there are."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._buffer = bytearray(CHUNK)
+        self._view = memoryview(self._buffer)
+        self._from = self._to = 0
+
+    def whole(self) -> bool:
+        """Whether `take` has no need to read."""
+        return self._to - self._from >= self._size()
+
+    def _size(self) -> int:
+        """Bytes of the next message, as far as that is known."""
+        if self._to - self._from < HEAD.size:
+            return HEAD.size
+        slot, header, data = HEAD.unpack_from(self._buffer, self._from)
+        return int(HEAD.size + header + (data if slot == -1 else 0))
+
+    def take(self) -> tuple[int, bytes, int, memoryview]:
+        """Slot, header, bytes of data, and the data where it follows the header.
+
+        The data is valid until the next call. EOFError: the other side has closed.
+        """
+        size = self._size()
+        while self._to - self._from < size:
+            self._read(size)
+            size = self._size()
+        slot, header, data = HEAD.unpack_from(self._buffer, self._from)
+        at = self._from + HEAD.size
+        body = bytes(self._view[at : at + header])
+        inline = self._view[at + header : self._from + size]
+        self._from += size
+        return slot, body, data, inline
+
+    def _read(self, size: int) -> None:
+        if self._from + size > len(self._buffer) or self._from == self._to:
+            left = self._view[self._from : self._to]
+            if size > len(self._buffer):
+                self._buffer = bytearray(size)
+                self._view = memoryview(self._buffer)
+            self._view[: len(left)] = left
+            self._from, self._to = 0, len(left)
+        count = self._end.recv_into(self._view[self._to :])
+        if not count:
+            raise EOFError
+        self._to += count
 
 
 class Slot:
@@ -173,3 +244,8 @@ def _anonymous() -> int:
 
 def open_slots(number: int) -> list[Slot]:
     return [Slot() for _ in range(number)]
+
+
+def in_use(slots: list[Slot], size: int) -> list[Slot]:
+    """Of those opened, how many both sides use for items of about this size."""
+    return slots[: max(FEW, BUDGET // size)]

@@ -3,8 +3,13 @@
 Workers are forked: readers are closures, which a fresh interpreter could not be
 given, and scripts start no `if __name__ == "__main__"`. A worker runs nothing but the
 reader, takes default signals, and closes what it inherited from other workers, so that
-each pipe ends when one of its two sides does. NumPy's BLAS starts its threads anew in
+each socket ends when one of its two sides does. NumPy's BLAS starts its threads anew in
 a forked process; a reader must not use a GPU that the parent uses.
+
+A consumer that trains must not be kept from it. So a worker runs under SCHED_BATCH
+where there is such a policy: waking it then never takes the processor from who wakes
+it. It is told of free slots for half of them at once, and the consumer reads as many
+messages as there are in one call.
 """
 
 from __future__ import annotations
@@ -13,7 +18,11 @@ import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
+import select
 import signal
+import socket
+import sys
+import threading
 import traceback
 import warnings
 import weakref
@@ -21,14 +30,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from . import shared
-from .shared import HEAD, INLINE, Slot
+from .shared import HEAD, INLINE, Decoder, Slot, Stream
 
 __all__ = ["Worker", "WorkerError", "take_any"]
 
 JOIN_S = 5.0
 _END, _ERROR = -2, -3
 
-#: consumers' ends of pipes, which a further worker must not keep open
+#: consumers' ends of sockets, which a further worker must not keep open
 _ends: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -39,8 +48,8 @@ class WorkerError(RuntimeError):
 class Worker:
     """One process that runs `source()` and hands over what it gives.
 
-    name: for messages. slots: how many items with much data may be under way.
-    `receive` after `ready` is readable; `Ended` is raised after the last item.
+    name: for messages. slots: how many items with much data may be under way, at most
+    255. Items are for the process that made the worker.
     """
 
     def __init__(
@@ -50,74 +59,115 @@ class Worker:
             raise WorkerError(f"{name}: worker processes need a system that can fork")
         self.name = name
         self._slots = shared.open_slots(slots)
-        self._pipe, theirs = multiprocessing.Pipe(duplex=True)
-        _ends.add(self._pipe)
+        self._used = 0  # slots that come round, known from the first item in one
+        self._free = 0  # slots read since the worker was told
+        self._end, theirs = socket.socketpair()
+        self._stream = Stream(self._end)
+        self._decode = Decoder()
+        self._over = False
+        _ends.add(self._end)
         self._process = multiprocessing.get_context("fork").Process(
             target=_work, args=(source, theirs, self._slots), name=name, daemon=True
         )
-        with warnings.catch_warnings():
-            # Python 3.12 warns of forking beside threads; see above
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._process.start()
+        _start(self._process)
         theirs.close()
         # also where nobody closes it: a generator that was never started
-        self._end = weakref.finalize(
-            self, _finish, self._process, self._pipe, self._slots
+        self._finish = weakref.finalize(
+            self, _finish, self._process, self._end, self._slots, os.getpid()
         )
 
     @property
     def ready(self) -> Any:
-        """To wait for with `multiprocessing.connection.wait`."""
-        return self._pipe
+        """To wait for with `multiprocessing.connection.wait`, unless `waiting`."""
+        return self._end
+
+    @property
+    def waiting(self) -> bool:
+        """Whether an item has been read that nobody took yet."""
+        return self._stream.whole()
 
     @property
     def pid(self) -> int | None:
         return self._process.pid
 
+    def has_item(self, timeout: float) -> bool:
+        """Whether `receive` will not wait, within so many seconds."""
+        return self.waiting or bool(
+            multiprocessing.connection.wait([self._end], timeout)
+        )
+
     def receive(self) -> Any:
         """The next item. EOFError after the last; WorkerError if the worker failed."""
+        if self._over:
+            raise EOFError
         try:
-            message = self._pipe.recv_bytes()
+            slot, header, size, data = self._stream.take()
         except (EOFError, ConnectionResetError):
-            self._process.join(JOIN_S)
-            code = self._process.exitcode
-            raise WorkerError(
-                f"{self.name} (process {self.pid}) died {_how(code)}"
-            ) from None
-        slot, header, size = HEAD.unpack_from(message)
+            self._over = True
+            raise WorkerError(self._death()) from None
+        if slot >= 0:
+            item = self._decode(header, self._slots[slot].room(size))
+            self._freed(size)
+            return item
+        if slot == -1:
+            return self._decode(header, data)
+        self._over = True
         if slot == _END:
             raise EOFError
-        body = memoryview(message)[HEAD.size :]
-        if slot == _ERROR:
-            raise WorkerError(f"{self.name} failed:\n{str(body, 'utf-8')}")
-        if slot < 0:
-            return shared.decode(body[:header], body[header:])
-        item = shared.decode(body, self._slots[slot].room(size))
-        # a worker that has given its last item waits for nothing
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._pipe.send_bytes(bytes([slot]))
-        return item
+        raise WorkerError(f"{self.name} failed:\n{header.decode()}")
+
+    def _freed(self, size: int) -> None:
+        self._free += 1
+        self._used = self._used or len(shared.in_use(self._slots, size))
+        if self._free * 2 >= self._used:
+            # a worker that has given its last item waits for nothing
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                self._end.send(bytes([self._free]))
+            self._free = 0
+
+    def _death(self) -> str:
+        self._process.join(JOIN_S)
+        code = self._process.exitcode
+        return f"{self.name} (process {self.pid}) died {_how(code)}"
 
     def close(self) -> None:
         """End the process, whatever it does; may be called again."""
-        self._end()
+        self._over = True
+        self._finish()
 
 
-def _finish(process: Any, pipe: Any, slots: list[Slot]) -> None:
-    pipe.close()
-    if process.is_alive():
-        process.terminate()
-        process.join(JOIN_S)
+def _start(process: Any) -> None:
+    me = multiprocessing.current_process()
+    daemon = me.daemon
+    if daemon:
+        # it could leave children behind when it is ended; a worker ends by itself
+        me.daemon = False
+    try:
+        with warnings.catch_warnings():
+            # Python 3.12 warns of forking beside threads; see above
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+    finally:
+        if daemon:
+            me.daemon = True
+
+
+def _finish(process: Any, end: Any, slots: list[Slot], owner: int) -> None:
+    end.close()
+    if os.getpid() == owner:  # not in a process forked off later
         if process.is_alive():
-            process.kill()
-    process.join(JOIN_S)
+            process.terminate()
+            process.join(JOIN_S)
+            if process.is_alive():
+                process.kill()
+        process.join(JOIN_S)
     for slot in slots:
         slot.close()
 
 
 def _how(code: int | None) -> str:
     if code is None:
-        return "without closing its pipe"
+        return "without closing its socket"
     if code < 0:
         with contextlib.suppress(ValueError):
             return f"with exit code {code} ({signal.Signals(-code).name})"
@@ -133,11 +183,7 @@ def take_any(workers: list[Worker], timeout: float | None = None) -> Iterator[An
     left = list(workers)
     try:
         while left:
-            ready = multiprocessing.connection.wait([w.ready for w in left], timeout)
-            if not ready:
-                names = ", ".join(w.name for w in left)
-                raise WorkerError(f"no item within {timeout} s from {names}")
-            for worker in [w for w in left if w.ready in ready]:
+            for worker in _with_items(left, timeout):
                 try:
                     item = worker.receive()
                 except EOFError:
@@ -149,40 +195,97 @@ def take_any(workers: list[Worker], timeout: float | None = None) -> Iterator[An
             worker.close()
 
 
+def _with_items(workers: list[Worker], timeout: float | None) -> list[Worker]:
+    if timeout is None and len(workers) == 1:
+        return list(workers)  # `receive` waits by itself
+    found = [w for w in workers if w.waiting]
+    if not found:
+        ready = multiprocessing.connection.wait([w.ready for w in workers], timeout)
+        found = [w for w in workers if w.ready in ready]
+    if not found:
+        names = ", ".join(w.name for w in workers)
+        raise WorkerError(f"no item within {timeout} s from {names}")
+    return found
+
+
 # ------------------------------------------------ in the worker
 
 
-def _work(source: Callable[[], Iterable[Any]], pipe: Any, slots: list[Slot]) -> None:
+def _work(source: Callable[[], Iterable[Any]], end: Any, slots: list[Slot]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the consumer's
-    for end in list(_ends):
-        end.close()
-    free = list(range(len(slots)))
+    for theirs in list(_ends):
+        theirs.close()
+    _yield_to_consumer()
+    watch = threading.Thread(target=_end_with, args=(end,), daemon=True)
+    watch.start()
+    sender = _Sender(end, slots)
     try:
         for item in source():
-            _send(pipe, slots, free, item)
-        pipe.send_bytes(HEAD.pack(_END, 0, 0))
+            sender.send(item)
+        _flush()
+        end.sendall(HEAD.pack(_END, 0, 0))
     except (BrokenPipeError, EOFError, ConnectionResetError):
         return  # nobody takes any more
     except BaseException:
         text = traceback.format_exc().encode()
+        _flush()
         with contextlib.suppress(OSError):
-            pipe.send_bytes(HEAD.pack(_ERROR, 0, 0) + text)
+            end.sendall(HEAD.pack(_ERROR, len(text), 0) + text)
         raise SystemExit(1) from None
 
 
-def _send(pipe: Any, slots: list[Slot], free: list[int], item: Any) -> None:
-    encoded = shared.encode(item)
-    while pipe.poll():
-        free.append(pipe.recv_bytes()[0])
-    head = (len(encoded.header), encoded.size)
-    if encoded.size <= INLINE:
-        data = bytearray(encoded.size)
-        shared.write(encoded, data)
-        pipe.send_bytes(HEAD.pack(-1, *head) + encoded.header + data)
+def _flush() -> None:
+    """What the reader printed: its process may be ended before it does this itself."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+
+
+def _yield_to_consumer() -> None:
+    """Never preempt who wakes this process; see the module."""
+    if not hasattr(os, "SCHED_BATCH"):
         return
-    while not free:
-        free.append(pipe.recv_bytes()[0])
-    slot = free.pop()
-    shared.write(encoded, slots[slot].room(encoded.size))
-    pipe.send_bytes(HEAD.pack(slot, *head) + encoded.header)
+    with contextlib.suppress(OSError):
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def _end_with(end: socket.socket) -> None:
+    """End this process once the consumer's side is closed, whatever the reader does."""
+    poll = select.poll()
+    poll.register(end, 0)  # told of nothing but the end
+    poll.poll()
+    os._exit(1)
+
+
+class _Sender:
+    """Items through the socket and the slots, which come round in turn."""
+
+    def __init__(self, end: socket.socket, slots: list[Slot]) -> None:
+        self._end = end
+        self._slots = slots
+        self._free = -1  # the first item tells how many come round
+        self._next = 0
+
+    def send(self, item: Any) -> None:
+        encoded = shared.encode(item)
+        head = len(encoded.header), encoded.size
+        if encoded.size <= INLINE:
+            data = bytearray(encoded.size)
+            shared.write(encoded, data)
+            self._end.sendall(HEAD.pack(-1, *head) + encoded.header + data)
+            return
+        if self._free < 0:
+            self._slots = shared.in_use(self._slots, encoded.size)
+            self._free = len(self._slots)
+        while not self._free:
+            told = self._end.recv(4096)
+            if not told:
+                raise EOFError
+            self._free += sum(told)
+        slot = self._next
+        shared.write(encoded, self._slots[slot].room(encoded.size))
+        self._end.sendall(HEAD.pack(slot, *head) + encoded.header)
+        self._free -= 1
+        self._next = (slot + 1) % len(self._slots)

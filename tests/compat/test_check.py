@@ -136,3 +136,109 @@ def test_folders(tmp_path, capsys):
     assert files_of([str(tmp_path)]) == [tmp_path / "a" / "c.py", tmp_path / "b.py"]
     (tmp_path / "empty").mkdir()
     assert main(["check", str(tmp_path / "empty")]) == 2
+
+
+def lines(tmp_path, source, *statuses):
+    path = tmp_path / "lines.py"
+    path.write_text(source)
+    return [(f.line, f.name) for f in check(path).of(*statuses)]
+
+
+def test_names_by_other_names(tmp_path):
+    source = (
+        "import paddle.fluid.layers as layers\n"
+        "from paddle.fluid import layers as L\n"
+        "import paddle.fluid.layers.nn as nn\n"
+        "import paddle.fluid as fluid\n"
+        "from paddle.fluid.layers import fc as full, conv2d\n"
+        "F = fluid\n"
+        "layers.nope1; L.nope2; nn.nope3; F.layers.nope4\n"
+        "fluid.layers.nn.conv2d; layers.tensor.concat; nn.fc; full; conv2d\n"
+        "full(1, 2, nope5=3)\n"
+    )
+    missing = lines(tmp_path, source, "missing")
+    assert missing == [
+        (7, "fluid.layers.nope1"),
+        (7, "fluid.layers.nope2"),
+        (7, "fluid.layers.nn.nope3"),
+        (7, "fluid.layers.nope4"),
+        (9, "fluid.layers.fc(...)"),
+    ]
+
+
+def test_names_in_strings(tmp_path):
+    source = (
+        "import paddle.fluid as fluid\n"
+        "getattr(fluid.layers, 'relu')\n"
+        "getattr(fluid.layers, 'nope')\n"
+        "getattr(fluid.layers, 'nope', None)\n"
+        "if hasattr(fluid, 'nope'): pass\n"
+        "getattr(fluid.layers, name)\n"
+    )
+    assert lines(tmp_path, source, "missing") == [(3, "fluid.layers.nope")]
+    assert (2, "fluid.layers.relu") in lines(tmp_path, source, "works")
+
+
+def test_names_that_the_script_gives_to_other_things(tmp_path):
+    source = (
+        "import paddle.fluid as fluid\n"
+        "from paddle.fluid import layers, io\n"
+        "def f(layers, *, io=None): return layers.nope, io.nope\n"
+        "g = lambda fluid: fluid.nope\n"
+        "layers.nope\n"
+        "io = open('x')\n"
+        "io.nope\n"
+        "io.save_params\n"
+    )
+    assert lines(tmp_path, source, "missing") == [(5, "fluid.layers.nope")]
+    assert (8, "fluid.io.save_params") in lines(tmp_path, source, "works")
+
+
+def test_what_numpy_and_python_dropped(tmp_path):
+    source = (
+        "import numpy as np, time\n"
+        "from collections import Iterable, OrderedDict\n"
+        "import collections, threading\n"
+        "np.float, np.int32, np.product\n"
+        "time.clock(), time.time(), collections.Mapping, collections.deque\n"
+        "import cPickle, json\n"
+        "from StringIO import StringIO\n"
+        "import six; six.iteritems({}), {}.iterkeys()\n"
+        "from . import cPickle\n"
+    )
+    assert lines(tmp_path, source, "differs") == [
+        (2, "collections.Iterable"),
+        (4, "numpy.float"),
+        (4, "numpy.product"),
+        (5, "time.clock"),
+        (5, "collections.Mapping"),
+    ]
+    assert lines(tmp_path, source, "missing") == [
+        (6, "cPickle"),
+        (7, "StringIO"),
+        (8, ".iterkeys"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        (b"x = 1\n  y\n", "line 2: not Python 3: unexpected indent"),
+        (b"\xff\xfe\x00", "null bytes"),
+        (b"import paddle\nx = paddle" + b".a" * 50_000, "nested too deeply"),
+        (b"# coding: klingon\n", "unknown encoding"),
+    ],
+)
+def test_sources_that_are_none(tmp_path, source, error):
+    path = tmp_path / "odd.py"
+    path.write_bytes(source)
+    assert error in check(path).error
+
+
+def test_sources_in_other_codings(tmp_path):
+    path = tmp_path / "odd.py"
+    text = b"import paddle.fluid as f\r\ns = '\xc4\xe3'\r\nf.layers.nope\r\n"
+    path.write_bytes(b"# -*- coding: gbk -*-\r\n" + text)
+    assert [(f.line, f.name) for f in check(path).missing] == [(4, "fluid.layers.nope")]
+    path.write_bytes(b"\xef\xbb\xbfimport paddle.fluid as f\nf.nope\n")
+    assert [(f.line, f.name) for f in check(path).missing] == [(2, "fluid.nope")]

@@ -104,7 +104,7 @@ def test_gradient_ops_of_one_op():
     fluid.layers.elementwise_add(x, fluid.layers.relu(x))
     add = fluid.default_main_program().global_block().ops[-1]
     (made,), names = core.get_grad_op_desc(add, set(), [])
-    assert made.type == "elementwise_add_grad"
+    assert made.type() == "elementwise_add_grad"
     assert made.output("X@GRAD") == ["x@GRAD"]
     assert names["x@GRAD"] == "x"
     (made,), names = core.get_grad_op_desc(add, {"x@GRAD"}, [])
@@ -179,9 +179,35 @@ def test_flags(monkeypatch):
     for call in (fluid.get_flags, lambda f: fluid.set_flags({f: 1})):
         with pytest.raises(ValueError, match="no flag FLAGS_nope"):
             call("FLAGS_nope")
-    with pytest.warns(UserWarning, match="FLAGS_check_nan_inf has no effect"):
-        fluid.set_flags({"FLAGS_check_nan_inf": True})
-    fluid.set_flags({"FLAGS_check_nan_inf": False})
+    with pytest.warns(UserWarning, match="FLAGS_benchmark has no effect"):
+        fluid.set_flags({"FLAGS_benchmark": True})
+    fluid.set_flags({"FLAGS_benchmark": False})
+
+
+def test_flags_of_the_reference():
+    # recorded from it; the last three cannot be set there either
+    flags = core.globals()
+    assert flags.is_public("FLAGS_allocator_strategy")
+    assert not flags.is_public("FLAGS_nope")
+    assert flags.get("FLAGS_nope", 3) == 3
+    shown = fluid.get_flags(
+        ["FLAGS_fuse_parameter_groups_size", "FLAGS_free_idle_chunk"]
+    )
+    assert shown == {
+        "FLAGS_fuse_parameter_groups_size": 1,
+        "FLAGS_free_idle_chunk": False,
+    }
+    with pytest.raises(KeyError, match="no flag FLAGS_nope"):
+        flags["FLAGS_nope"]
+    for name in ("free_idle_chunk", "free_when_no_cache_hit", "use_mkldnn"):
+        with pytest.raises(ValueError, match="in the environment only"):
+            fluid.set_flags({f"FLAGS_{name}": True})
+    with pytest.raises(TypeError, match="takes a dict, got list"):
+        fluid.set_flags(["FLAGS_benchmark"])
+    with pytest.raises(TypeError, match="a name or a list of names, got int"):
+        fluid.get_flags(3)
+    with pytest.raises(ValueError, match="takes a value of float, got 'much'"):
+        fluid.set_flags({"FLAGS_eager_delete_tensor_gb": "much"})
 
 
 # ---------------------------------------------------------------- single ops

@@ -16,31 +16,10 @@ RECORDED = json.loads(
 
 #: names of the reference that are not there
 ABSENT = {
-    "paddle.fluid.debugger": {
-        *("prepare_fast_nan_inf_debug", "run_fast_nan_inf_debug", "repr_attr"),
-        *("repr_data_type", "repr_lodtensor", "repr_op", "repr_selected_rows"),
-        *("repr_tensor", "repr_tensor_array", "repr_var"),
-    },
-    "paddle.fluid.framework": {
-        *("ComplexVariable", "Program.global_seed", "Variable.clear_gradient"),
-        "Variable.set_value",
-    },
-    "paddle.fluid.incubate.fleet.base.fleet_base": {
-        *("DistributedOptimizer.minimize", "Fleet.save_inference_model"),
-        "Fleet.save_persistables",
-    },
-    "paddle.fluid.incubate.fleet.base.role_maker": {
-        *("GeneralRoleMaker", "MPISymetricRoleMaker"),
-    },
-    "paddle.fluid.incubate.fleet.collective": {
-        *("Collective.clean_redundant_check_points", "Collective.load_check_point"),
-        *("Collective.save_check_point", "CollectiveOpBasedOptimizer"),
-        *("CollectiveOptimizer.raiseOptimizeError", "DistFCConfig", "LambConfig"),
-        "TrainStatus",
-    },
+    "paddle.fluid.framework": {"ComplexVariable"},
 }
 #: where a parameter is fluidx's own
-OTHER = {"launch_ps.parse_args", "framework.Variable.backward"}
+OTHER = {"launch_ps.parse_args"}
 
 
 def names_of(recorded):

@@ -176,10 +176,10 @@ def test_nothing_of_a_run_is_left(exe):
     gc.collect()
     gc.disable()
     try:
-        before = sum(isinstance(o, RunScope) for o in gc.get_objects())
+        before = sum(type(o) is RunScope for o in gc.get_objects())
         for _ in range(3):
             exe.run(main, feed=feed, fetch_list=[loss])
-        arrays = [o for o in gc.get_objects() if isinstance(o, RunScope)]
+        arrays = [o for o in gc.get_objects() if type(o) is RunScope]
         assert len(arrays) == before
     finally:
         gc.enable()

@@ -223,6 +223,14 @@ def test_an_unknown_feed_name_is_told_with_the_nearest(exe):
         exe.run(feed={"imag": ones(1, 3)})
 
 
+def test_what_the_program_lacks_is_left_out_with_a_warning(exe):
+    y = fluid.layers.scale(fluid.data("x", [None, 3]), 2.0)
+    feed = {"x": ones(1, 3), "label": ones(1, 1)}
+    with pytest.warns(UserWarning, match=r"no variable 'label'; it takes \['x'\]"):
+        (came,) = exe.run(feed=feed, fetch_list=[y])
+    assert came.tolist() == [[2, 2, 2]]
+
+
 @pytest.mark.parametrize(
     ("array", "said"),
     [

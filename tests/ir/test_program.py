@@ -260,3 +260,9 @@ def test_variables_as_text():
     var = block.create_var(name="rows", type=VarType.SELECTED_ROWS, shape=[3, 2])
     assert str(var) == "var rows : selected_rows float32[3, 2]"
     assert var.to_string(True) == str(var)
+
+
+def test_a_variable_is_true_so_that_scripts_can_ask_for_it():
+    bias = Program().global_block().create_var(name="b", shape=[-1, 0], dtype="float32")
+    assert bias
+    assert (bias or None) is bias

@@ -140,6 +140,18 @@ def test_extreme_inputs_stay_finite(dtype):
         np.testing.assert_allclose(got, wanted, 1e-3, 1e-4 if dtype != "float16" else 1)
 
 
+def test_softmax_is_never_zero():
+    """A loss on it stays finite, as under the reference, which printed these."""
+    x = np.array([[0, -70, -200], [0, -63, -1e4], [-np.inf, 0, 1]], "float32")
+    least, other = 1.6038109389511792e-28, 4.359610133382778e-28
+    wanted = [[1, least, least], [1, other, least], [1.17247979e-28, 0.26894, 0.73106]]
+    np.testing.assert_allclose(run_op("softmax", {"X": x}, {})["Out"], wanted, 1e-4)
+    label = np.array([[2], [1], [0]])
+    got = run_op("softmax_with_cross_entropy", {"Logits": x, "Label": label}, {})
+    np.testing.assert_allclose(got["Softmax"], wanted, 1e-4)
+    np.testing.assert_allclose(got["Loss"], [[64], [63], [64.31326]], 1e-6)
+
+
 def test_out_is_used_only_where_it_fits():
     kernel = kernels.find("relu").run
     x = np.array([-1.0, 2.0], np.float32)

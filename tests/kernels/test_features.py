@@ -244,7 +244,7 @@ def test_an_empty_segmentation() -> None:
     outs = run_op(
         "mean_iou", {"Predictions": empty, "Labels": empty}, {"num_classes": 2}
     )
-    assert outs["OutMeanIou"].tolist() == [0]
+    assert np.isnan(outs["OutMeanIou"]).tolist() == [True]  # as in the reference
     assert outs["OutWrong"].tolist() == [0, 0]
 
 

@@ -157,6 +157,12 @@ CASES = [
         infer=False,
     ),
     OpCase(
+        "l1_norm",
+        {"X": X},
+        {},
+        lambda i, a: {"Out": np.abs(i["X"]).sum().reshape(1)},
+    ),
+    OpCase(
         "squared_l2_norm",
         {"X": X},
         {},

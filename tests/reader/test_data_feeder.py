@@ -40,10 +40,27 @@ ONE_FIELD = [
         [[[[0.0, 1.0], [2.0, 3.0]]]] * 2,
         [],
     ),
+    (
+        ([None, 1, 2, 2],),
+        [[[[0], [1]], [[2], [3]]]],
+        [[[[0.0], [1.0]], [[2.0], [3.0]]]],
+        [],
+    ),
+    (([None, 1, 2],), [[1, 2, 3, 4]], [[[1.0, 2.0]], [[3.0, 4.0]]], []),
+    (([None],), [[1, 2], [3, 4]], [1.0, 2.0, 3.0, 4.0], []),
+    (([None, 3, None],), [[1, 2, 3]], [[1.0, 2.0, 3.0]], []),
     (([None, 1], "int64", 1), [[1, 2, 3], [4]], [[1], [2], [3], [4]], [[3, 1]]),
     (([None, 1], "int64", 1), [[[1], [2]], [[4]]], [[1], [2], [4]], [[2, 1]]),
     (([None, 1], "int64", 1), [np.array([1, 2]), [4]], [[1], [2], [4]], [[2, 1]]),
+    (
+        ([None, 1], "int64", 1),
+        [np.array([1, 2]), np.array([[4]])],
+        [[1], [2], [4]],
+        [[2, 1]],
+    ),
     (([None, 1], "int64", 1), [[], [4]], [[4]], [[0, 1]]),
+    (([None, 1], "int64", 2), [[], [[4], []]], [[4]], [[0, 2], [1, 0]]),
+    (([None, 3], "float32", 1), [[[1, 2], [4, 5]]], [[1.0, 2.0], [4.0, 5.0]], [[2]]),
     (
         ([None, 1], "int64", 2),
         [[[1, 2], [3]], [[4]]],
@@ -90,6 +107,28 @@ def test_wrong_samples():
         fed([x], [("a",)])
     with pytest.raises(ValueError, match=r"shapes of the samples: \[2\], \[3\]"):
         fed([x], [([1, 2],), ([1, 2, 3],)])
+
+
+def test_samples_that_no_reshaping_fits():
+    text = r"v is \[-1, 1, 2, 2\], which a batch of \[1, 3\] cannot be reshaped to"
+    with pytest.raises(ValueError, match=text):
+        fed([var([None, 1, 2, 2])], [([1, 2, 3],)])
+    with pytest.raises(ValueError, match=r"n is \[-1, 2\], .* batch of \[1\]"):
+        fed([fluid.data("n", [None, 2])], [(None,)])
+    fixed = fluid.layers.data("f", [2, 2], append_batch_size=False)
+    assert fed([fixed], [(i,) for i in range(4)])["f"][0] == [[0.0, 1.0], [2.0, 3.0]]
+    with pytest.raises(ValueError, match=r"f is \[2, 2\], .* batch of \[3\]"):
+        fed([fixed], [(i,) for i in range(3)])
+
+
+def test_wrong_sequences():
+    words = fluid.data("w", [None, 1], "int64", lod_level=1)
+    with pytest.raises(TypeError, match=r"w has lod_level 1.* belongs came 3$"):
+        fed([words], [(3,)])
+    with pytest.raises(TypeError, match=r"lod_level 2.* nest 2 deep.* came 7$"):
+        fed([fluid.data("w2", [None, 1], "int64", lod_level=2)], [([7],)])
+    with pytest.raises(ValueError, match=r"expected 3 values of an item in \[-1, 3\]"):
+        fed([fluid.data("t", [None, 3], lod_level=1)], [([1, 2, 3],)])
 
 
 def test_several_places():

@@ -47,6 +47,9 @@ def test_chain_firstn_cache():
     assert list(readers.chain(of(1, 2), of(3), of())()) == [1, 2, 3]
     assert list(readers.firstn(of(1, 2, 3), 2)()) == [1, 2]
     assert list(readers.firstn(of(1), 2)()) == [1]
+    assert list(readers.firstn(of(1, 2), 0)()) == []
+    assert list(readers.firstn(of(1, 2), -1)()) == [1, 2]
+    assert readers.decorator.firstn is readers.firstn
     calls = []
 
     def counted():
@@ -158,6 +161,13 @@ def test_multiprocess_reader_hands_over_what_was_given(use_pipe):
         assert rest["s"][1:] == ["text", None]
         found[number].append(int(array[0, 0]))
     assert found == {0: list(range(7)), 1: list(range(5))}
+
+
+def test_multiprocess_reader_takes_a_list():
+    with pytest.raises(ValueError, match="no readers were given"):
+        readers.multiprocess_reader([])
+    with pytest.raises(TypeError, match="takes a list of readers, got one"):
+        readers.multiprocess_reader(of(1))
 
 
 def test_arrays_that_were_handed_over_stay_as_they_are():

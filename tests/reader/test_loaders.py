@@ -173,6 +173,32 @@ def test_wrong_use():
         iter(loader(iterable=False))
 
 
+def test_what_is_given_is_checked_at_once():
+    made = loader()
+    for give in (
+        lambda g: made.set_batch_generator(g, CPU),
+        lambda g: made.set_sample_list_generator(g, CPU),
+        lambda g: made.set_sample_generator(g, 2, places=CPU),
+        fluid.layers.py_reader(2, [(-1, 2)], ["float32"]).decorate_paddle_reader,
+    ):
+        with pytest.raises(TypeError, match=r"got <generator .* without \(\)"):
+            give(batches()())
+    named = lambda: iter([{"x": np.zeros([2, 2], "float32"), "y": [[1], [2]]}])  # noqa: E731
+    passing = made.set_batch_generator(named, CPU)()
+    with pytest.raises(RunError, match=r"dict of \['x', 'y'\]; give the arrays alone"):
+        next(passing)
+
+
+def test_loaders_of_datasets_check_what_they_are_given():
+    with pytest.raises(TypeError, match=r"takes a dataset of fluid.DatasetFactory"):
+        LOADER.from_dataset([1], CPU)
+    dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+    with pytest.raises(ValueError, match="places"):
+        LOADER.from_dataset(dataset, None)
+    with pytest.raises(RuntimeError, match=r"call load_into_memory\(\) first"):
+        LOADER.from_dataset(dataset, CPU)
+
+
 def test_py_reader_class_iterates():
     made = fluid.io.PyReader(variables(), capacity=2)
     made.decorate_sample_generator(samples, 2, places=CPU)
@@ -476,6 +502,15 @@ def test_map_style_options():
     np.random.seed(0)
     mixed = xs(LOADER(Numbers(), shuffle=True, batch_size=5, **options))[0][0]
     assert sorted(mixed) == [0, 1, 2, 3, 4]
+
+
+def test_map_style_batches_are_dealt_to_places():
+    made = LOADER(Numbers(), variables(), [CPU, CPU], batch_size=2)
+    assert xs(made) == [[[0, 1], [2, 3]]]
+    sampler = fluid.io.BatchSampler(Numbers())
+    for wrong in ({"batch_size": 2}, {"shuffle": True}, {"drop_last": True}):
+        with pytest.raises(ValueError, match="batch_sampler decides on batch_size"):
+            LOADER(Numbers(), variables(), CPU, batch_sampler=sampler, **wrong)
 
 
 def test_map_style_workers_that_fail():

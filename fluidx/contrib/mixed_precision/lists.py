@@ -27,6 +27,8 @@ GRAY = frozenset([
     "soft_relu", "stack", "tanh", "top_k", "transpose2",
     "uniform_random_batch_size_like", "unstack",
 ])  # fmt: skip
+#: the names that the reference has
+white_list, black_list, gray_list = set(WHITE), set(BLACK), set(GRAY)
 _HALVES = (VarType.FP16, VarType.BF16)
 
 

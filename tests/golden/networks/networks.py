@@ -111,7 +111,9 @@ def resnet(fluid):
             h = bottleneck(h, filters, stride)
         return fluid.layers.pool2d(h, 7, "avg", global_pooling=True)
 
-    rate = fluid.layers.cosine_decay(0.05, 5, 4)
+    # at 0.05 a last bit of the weights moves the reference's own losses by 1% after
+    # ten steps
+    rate = fluid.layers.cosine_decay(0.02, 5, 4)
     optimizer = fluid.optimizer.Momentum(rate, 0.9, use_nesterov=True)
     return _classifier(fluid, (3, 32, 32), 5, body, optimizer)
 

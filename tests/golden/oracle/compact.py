@@ -34,7 +34,8 @@ def _plain(value):
 def _attrs(op):
     type = op["type"]
     # a gradient op has the attributes of its forward op
-    known = SPEC[type if type in SPEC else type[: -len("_grad")]]["attrs"]
+    of = {"cross_entropy_grad2": "cross_entropy2"}.get(type, type)
+    known = SPEC[of if of in SPEC else of[: -len("_grad")]]["attrs"]
     kept = {}
     for name, value in op["attrs"].items():
         if name in HINTS or (name == "op_role" and value == 0):

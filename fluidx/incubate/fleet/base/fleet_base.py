@@ -137,6 +137,22 @@ class Fleet:
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
         raise self._not_here("distributed_optimizer")
 
+    def save_inference_model(
+        self,
+        executor: Executor,
+        dirname: str,
+        feeded_var_names: Sequence[str],
+        target_vars: Sequence[Any],
+        main_program: Any = None,
+        export_for_deployment: bool = True,
+    ) -> Any:
+        raise self._not_here("save_inference_model")
+
+    def save_persistables(
+        self, executor: Executor, dirname: str, main_program: Any = None
+    ) -> None:
+        raise self._not_here("save_persistables")
+
 
 class DistributedOptimizer:
     """An optimizer, and the strategy by which its work is spread.
@@ -167,3 +183,15 @@ class DistributedOptimizer:
     def apply_gradients(self, params_grads: Any) -> Any:
         """As the optimizer's own."""
         return self._optimizer.apply_gradients(params_grads)
+
+    def minimize(
+        self,
+        losses: Any,
+        scopes: Any = None,
+        startup_programs: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+    ) -> Any:
+        """Of each kind of fleet."""
+        kind = self.__class__.__name__
+        raise NotImplementedError(f"{kind} has no minimize: backward, apply_gradients")

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidx import io
+from fluidx.distributed.fs_wrapper import BDFS, LocalFS
 from fluidx.executor import (
     BuildStrategy,
     CompiledProgram,
@@ -25,16 +26,46 @@ from fluidx.incubate.fleet.base.fleet_base import DistributedOptimizer, Fleet, M
 from fluidx.ir import Program, Variable, default_startup_program
 from fluidx.transpiler import DistributeTranspiler, DistributeTranspilerConfig
 
-__all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "fleet"]
+from .checkpoints import Checkpoints, TrainStatus
+
+__all__ = [
+    "BDFS",
+    "Collective",
+    "CollectiveOpBasedOptimizer",
+    "CollectiveOptimizer",
+    "DistFCConfig",
+    "DistributedStrategy",
+    "LambConfig",
+    "LocalFS",
+    "TrainStatus",
+    "fleet",
+]
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
     raise AttributeError(f"fleet.collective has no {name!r} in fluidx")
 
 
+class LambConfig:
+    """Without options."""
+
+
+class DistFCConfig:
+    """Without options; see `DistributedStrategy.use_dist_fc`."""
+
+
 class DistributedStrategy(BuildStrategy):
-    """mode: "nccl2" (averaged by the compiled program) or "collective" (by ops in it,
-    see collective_mode: "grad_allreduce" or "local_sgd")."""
+    """How a collective fleet trains.
+
+    mode: "nccl2" (averaged by the compiled program) or "collective" (by ops in it,
+    see collective_mode: "grad_allreduce" or "local_sgd"; use_local_sgd says the same).
+    forward_recompute, recompute_checkpoints: as `RecomputeOptimizer`. use_amp,
+    amp_loss_scaling: as ``mixed_precision.decorate``. nccl_comm_num,
+    use_hierarchical_allreduce, hierarchical_allreduce_inter_nranks: rings.
+    use_dist_fc is not part of fluidx.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,6 +73,7 @@ class DistributedStrategy(BuildStrategy):
         self.collective_mode: str | None = None
         self.use_local_sgd = False
         self.use_dist_fc = False
+        self.dist_fc_config: DistFCConfig | None = None
         self.forward_recompute = False
         self.recompute_checkpoints: list[Any] = []
         self.use_amp = False
@@ -49,11 +81,18 @@ class DistributedStrategy(BuildStrategy):
         self.exec_strategy = ExecutionStrategy()
 
 
-class Collective(Fleet):
+class Collective(Checkpoints, Fleet):
     """The fleet of this process; use the module's `fleet`."""
 
     def __init__(self) -> None:
         super().__init__(Mode.COLLECTIVE)
+        self._transpiled_program: Program | None = None
+
+    def init_server(self, model_dir: str | None = None) -> None:
+        """Nothing to do: there are no servers."""
+
+    def run_server(self) -> None:
+        """Nothing to do: there are no servers."""
 
     def init_worker(self) -> None:
         """Nothing to do: workers meet when programs run."""
@@ -123,7 +162,11 @@ class CollectiveOptimizer(DistributedOptimizer):
         super().__init__(optimizer, strategy)
         self._fleet: Any = of or fleet
 
-    def minimize(
+    def raiseOptimizeError(self, strategy_name: str, optimize_name: str) -> None:
+        """ValueError: this strategy does not go with this optimizer."""
+        raise ValueError(f"{strategy_name} cannot be used with {optimize_name}")
+
+    def minimize(  # type: ignore[override]
         self,
         loss: Variable,
         startup_program: Program | None = None,
@@ -133,9 +176,13 @@ class CollectiveOptimizer(DistributedOptimizer):
         """Add backward and update ops, and make this worker's programs."""
         strategy, fleet = self._strategy, self._fleet
         if strategy.use_dist_fc:
+            if strategy.dist_fc_config is None:
+                raise ValueError("use_dist_fc needs strategy.dist_fc_config")
             raise NotImplementedError("use_dist_fc is not part of fluidx")
         optimizer = self._optimizer
         if strategy.forward_recompute:
+            if not strategy.recompute_checkpoints:
+                raise ValueError("forward_recompute needs recompute_checkpoints")
             from fluidx.optimizer import RecomputeOptimizer
 
             optimizer = RecomputeOptimizer(optimizer)
@@ -146,6 +193,7 @@ class CollectiveOptimizer(DistributedOptimizer):
         main = loss.block.program
         result = optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         fleet._origin_program = main
+        fleet._transpiled_program = main
         fleet.startup_program = startup
         fleet.main_program = self._spread(main, startup, loss)
         return result
@@ -159,6 +207,10 @@ class CollectiveOptimizer(DistributedOptimizer):
             config.mode = "collective" if strategy.use_local_sgd else strategy.mode
             config.collective_mode = mode
             config.nccl_comm_num = strategy.nccl_comm_num
+            config.use_hierarchical_allreduce = strategy.use_hierarchical_allreduce
+            config.hierarchical_allreduce_inter_nranks = (
+                strategy.hierarchical_allreduce_inter_nranks
+            )
             DistributeTranspiler(config).transpile(
                 rank,
                 program=main,
@@ -176,6 +228,19 @@ class CollectiveOptimizer(DistributedOptimizer):
             build_strategy=strategy,
             exec_strategy=strategy.exec_strategy,
         )
+
+
+class CollectiveOpBasedOptimizer(DistributedOptimizer):
+    """An optimizer's backward and apply_gradients, with a strategy beside them.
+
+    TypeError: strategy is no `DistributedStrategy`.
+    """
+
+    def __init__(self, optimizer: Any, strategy: Any = None) -> None:
+        if not isinstance(strategy, DistributedStrategy):
+            kind = strategy.__class__.__name__
+            raise TypeError(f"strategy must be a DistributedStrategy, got {kind}")
+        super().__init__(optimizer, strategy)
 
 
 def _amp(optimizer: Any, scaling: float) -> Any:

@@ -14,23 +14,23 @@
         ... exe.run(fleet.main_program, ...) ...
         fleet.stop_worker()
 
-Mirrors ``paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler``. The sync
-strategy trains as `DistributeTranspiler` in sync mode does, with barriers in the
-program; in the reference its communicator keeps the step.
+Mirrors ``paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler``; programs
+are the reference's, op for op. In those of the sync strategy gradients are cut when
+they are sent and the barrier ends the trainer's batch only: servers keep the step.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 from fluidx import io
 from fluidx.communicator import Communicator
-from fluidx.executor import Executor, hooks
+from fluidx.executor import CompiledProgram, Executor, hooks
 from fluidx.incubate.fleet.base.fleet_base import DistributedOptimizer, Fleet, Mode
 from fluidx.incubate.fleet.base.role_maker import RoleMakerBase
+from fluidx.io.vars import save_values
 from fluidx.ir import (
     Program,
     Variable,
@@ -42,6 +42,7 @@ from fluidx.transpiler import (
     DistributeTranspilerConfig,
     GeoSgdTranspiler,
 )
+from fluidx.transpiler.config import ServerRuntimeConfig
 
 from .distributed_strategy import (
     AsyncStrategy,
@@ -50,9 +51,34 @@ from .distributed_strategy import (
     HalfAsyncStrategy,
     StrategyFactory,
     SyncStrategy,
+    TrainerRuntimeConfig,
 )
+from .held import load_on, pulled
 
-__all__ = ["DistributedTranspiler", "TranspilerOptimizer", "fleet"]
+__all__ = [
+    "AsyncStrategy",
+    "DistributedMode",
+    "DistributedStrategy",
+    "DistributedTranspiler",
+    "DistributeTranspilerConfig",
+    "GeoStrategy",
+    "HalfAsyncStrategy",
+    "ServerRuntimeConfig",
+    "StrategyFactory",
+    "SyncStrategy",
+    "TrainerRuntimeConfig",
+    "TranspilerOptimizer",
+    "fleet",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(
+        f"fleet.parameter_server.distribute_transpiler has no {name!r} in fluidx"
+    )
+
 
 _MODES: dict[int, type[DistributedStrategy]] = {
     DistributedMode.SYNC: SyncStrategy,
@@ -121,12 +147,19 @@ class DistributedTranspiler(Fleet):
     # ------------------------------------------------ servers
 
     def init_server(self, model_dir: str | None = None) -> None:
-        """Make this server's variables; those of a saved model are loaded."""
+        """Make this server's variables; those of a saved model are loaded.
+
+        model_dir: of `save_persistables`, of any number of servers or none; whole
+        variables in separate files.
+        """
         if self.startup_program is None:
             raise RuntimeError("fleet.init_server comes after minimize")
         self._exe.run(self.startup_program)
         if model_dir:
-            io.load_persistables(self._exe, model_dir, self.startup_program)
+            endpoint = self.server_endpoints()[self.server_index()]
+            made = self._transpiler
+            plan = load_on(made._plan, made._facts, endpoint, model_dir, self._exe)
+            self.main_program._parameters_on_pservers = plan
 
     def run_server(self) -> None:
         """Serve until all workers are done."""
@@ -148,8 +181,6 @@ class DistributedTranspiler(Fleet):
     def _transpile(self, main: Program, startup: Program) -> None:
         strategy = self._strategy
         config = strategy.get_program_config()
-        if strategy.mode == DistributedMode.SYNC:
-            config = _with_barriers(config)
         geo = strategy.mode == DistributedMode.GEO
         made = GeoSgdTranspiler(config) if geo else DistributeTranspiler(config)
         self._origin_program = main.clone()
@@ -194,16 +225,26 @@ class DistributedTranspiler(Fleet):
     def save_persistables(
         self, executor: Executor, dirname: str, main_program: Program | None = None
     ) -> None:
-        """As ``fluid.io.save_persistables``, of this fleet's program."""
-        io.save_persistables(executor, dirname, main_program or self.main_program)
+        """Save the whole model into a folder, a file per variable.
 
-
-def _with_barriers(config: DistributeTranspilerConfig) -> DistributeTranspilerConfig:
-    """The same config in plain sync mode."""
-    made = copy(config)
-    made.runtime_split_send_recv = made.half_async = made.completely_not_async = False
-    made.sync_mode = True
-    return made
+        What servers hold is asked of them: parameters, what optimizers keep, the
+        schedule's step. main_program: by default this fleet's. executor: the one that
+        trains. Some other program, or one that was not transpiled, is saved as
+        ``fluid.io.save_persistables`` does.
+        """
+        program = main_program or self.main_program
+        if isinstance(program, CompiledProgram):
+            raise TypeError("save_persistables takes a Program, got a CompiledProgram")
+        plan = program._parameters_on_pservers
+        if plan is None or not self.is_worker():
+            io.save_persistables(executor, dirname, program)
+            return
+        made = self._transpiler
+        values = pulled(plan, made._facts, executor, self.worker_index())
+        kept = [v.name for v in program.list_vars() if io.is_persistable(v)]
+        block = made._facts.main.global_block()
+        kept = [n for n in kept if block.has_var(n)]
+        save_values(dirname, sorted({*kept, *values}), None, values)
 
 
 def _strategy_of(given: Any) -> DistributedStrategy:
