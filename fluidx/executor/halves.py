@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidx.ir import Operator
 from fluidx.kernels import VarType, batch_of
-from fluidx.kernels.compiled import compiled_batch, compiled_kernel
+from fluidx.kernels.compiled import batch_lazily, lazily
 from fluidx.kernels.half import HALVES, in_single, runs_as_it_is
 
 __all__ = ["batch_kernel_of", "kernel_of"]
@@ -21,14 +21,16 @@ def kernel_of(op: Operator, xp: Any) -> Any:
     if xp is not np or runs_as_it_is(definition):
         return definition.run
     if HALVES.isdisjoint(_kinds(op, op.input_arg_names)):
-        return compiled_kernel(op.type) or definition.run
+        assert definition.run is not None
+        return lazily(definition.run, op.type)
     declared = [_kinds(op, op.output(s.name)) for s in definition.outs]
     return in_single(definition, declared)
 
 
 def batch_kernel_of(group: str, xp: Any) -> Any:
     """The kernel of a batch group for arrays of `xp`."""
-    return (xp is np and compiled_batch(group)) or batch_of(group)
+    own = batch_of(group)
+    return batch_lazily(own, group) if own is not None and xp is np else own
 
 
 def _kinds(op: Operator, names: Sequence[str]) -> list[VarType | None]:

@@ -7,7 +7,8 @@ take where numba is installed (``FLUIDX_COMPILED=0`` in the environment: never).
 is here only where `benchmarks.kernels` measured it faster, and it hands on what it
 was not written for (dtypes, forms, small inputs) to the op's own kernel.
 
-Nothing here is imported before a plan has such an op. The first run of a kernel
+Nothing here is imported before an array is large enough to be worth the second that
+numba takes to load (`WORTH`): small networks never see it. The first run of a kernel
 compiles it (about a second) and keeps the result beside the module, or in the user's
 cache folder where that cannot be written. (numba looks at the age of the module alone:
 who changes what several of them use, as `vectors`, removes ``__pycache__`` here.)
@@ -27,13 +28,19 @@ __all__ = [
     "BATCHES",
     "COMPILED",
     "SMALLEST",
+    "WORTH",
     "available",
+    "batch_lazily",
     "compiled_batch",
     "compiled_kernel",
+    "lazily",
 ]
 
 #: elements below which a call costs more than it saves
 SMALLEST = 4096
+
+#: elements from which loading numba is worth it
+WORTH = 1 << 16
 
 #: op type -> (module here, function in it)
 COMPILED: dict[str, tuple[str, str]] = {
@@ -90,10 +97,52 @@ def compiled_batch(group: str) -> Callable[..., Any] | None:
     return _found(BATCHES.get(group))
 
 
+def lazily(own: Callable[..., Any], type: str) -> Callable[..., Any]:
+    """An op's kernel: its own, and the compiled one as soon as numba is worth it."""
+    place = COMPILED.get(type)
+    if place is None or not available():
+        return own
+    fast: Callable[..., Any] | None = None
+
+    def call(xp: Any, first: Any, *others: Any, **keywords: Any) -> Any:
+        nonlocal fast
+        if fast is None:
+            if not _loaded and getattr(first, "size", 0) < WORTH:
+                return own(xp, first, *others, **keywords)
+            fast = _found(place) or own
+        return fast(xp, first, *others, **keywords)
+
+    return call
+
+
+def batch_lazily(own: Callable[..., Any], group: str) -> Callable[..., Any]:
+    """The same for a batch kernel."""
+    place = BATCHES.get(group)
+    if place is None or not available():
+        return own
+    fast: Callable[..., Any] | None = None
+
+    def call(xp: Any, ctx: Any, calls: Any) -> Any:
+        nonlocal fast
+        if fast is None:
+            # the first input of an update is the parameter
+            if not _loaded and sum(c.inputs[0].size for c in calls) < WORTH:
+                return own(xp, ctx, calls)
+            fast = _found(place) or own
+        return fast(xp, ctx, calls)
+
+    return call
+
+
+#: places that were imported
+_loaded: set[str] = set()
+
+
 def _found(place: tuple[str, str] | None) -> Callable[..., Any] | None:
     if place is None or not available() or not _usable():
         return None
     found = getattr(importlib.import_module(f"{__name__}.{place[0]}"), place[1])
+    _loaded.add(place[0])
     return found  # type: ignore[no-any-return]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fluidx import kernels
+from fluidx.kernels import compiled
 from fluidx.kernels.compiled import BATCHES, COMPILED, compiled_batch, compiled_kernel
 
 
@@ -40,19 +41,44 @@ def test_environment_turns_them_off(wanted):
     assert done.stdout.split() == [str(wanted == "1")]
 
 
-def test_numba_is_not_imported_before_a_plan_needs_it():
-    script = (
-        "import sys, fluidx; from fluidx import kernels; kernels.all_types();"
-        "print('numba' in sys.modules)"
-    )
+def _numba_after(rows: int) -> str:
+    """Whether a training step with a softmax over so many rows imports numba."""
+    script = f"""
+import sys
+import numpy as np
+import fluidx as fluid
+
+x = fluid.data("x", [None, 64])
+loss = fluid.layers.mean(fluid.layers.softmax(fluid.layers.fc(x, 64)))
+fluid.optimizer.Adam(0.1).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+exe.run(feed={{"x": np.ones(({rows}, 64), "float32")}}, fetch_list=[loss])
+print("numba" in sys.modules)
+"""
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=120,
     )
-    assert done.stdout.split() == ["False"]
+    return done.stdout.strip()
+
+
+def test_numba_is_imported_for_large_arrays_only():
+    assert [_numba_after(8), _numba_after(2048)] == ["False", "True"]
+
+
+@pytest.mark.parametrize("elements", [compiled.WORTH - 1, compiled.WORTH])
+def test_own_kernels_run_until_numba_is_worth_it(elements, monkeypatch):
+    monkeypatch.setattr(compiled, "_loaded", set())
+    used = []
+    own = kernels.find("sigmoid").run
+    kernel = compiled.lazily(lambda *given: used.append(1) or own(*given), "sigmoid")
+    x = np.linspace(-5, 5, elements, dtype="float32")
+    np.testing.assert_allclose(kernel(np, x), 1 / (1 + np.exp(-x)), rtol=1e-5)
+    assert bool(used) == (elements < compiled.WORTH)
 
 
 def _calls(type, dtype, nesterov):
