@@ -17,14 +17,13 @@ in the order of `Packed`. As in the reference, no gradient comes through Cell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from .dtypes import is_floating
 from .grad import grad_op
 from .infer import InferContext
 from .packed import Packed, activate, check_activations, infer_grad, slope
-from .registry import op
+from .registry import op, takes
 from .schema import Attr, In, Out
 
 __all__: list[str] = []
@@ -70,6 +69,12 @@ _GATES = (
     Attr("cell_activation", str, "tanh"),
     Attr("candidate_activation", str, "tanh"),
 )
+_PROJECTED = (
+    *_GATES,
+    Attr("proj_activation", str, "tanh"),
+    Attr("cell_clip", float, 0.0),
+    Attr("proj_clip", float, 0.0),
+)
 _STATES = (
     In("Input"),
     In("H0", dispensable=True),
@@ -105,12 +110,7 @@ lstmp = op(
         *_KEPT,
         Out("BatchHidden", intermediate=True),
     ],
-    attrs=[
-        *_GATES,
-        Attr("proj_activation", str, "tanh"),
-        Attr("cell_clip", float, 0.0),
-        Attr("proj_clip", float, 0.0),
-    ],
+    attrs=_PROJECTED,
     infer=_infer,
     grad=grad_op(
         needs=[
@@ -126,22 +126,31 @@ for _made in (lstm, lstmp):
     _made.grad_def.infer = infer_grad
 
 
-@dataclass(slots=True)
 class _Cell:
     """One LSTM: its weights, and which functions it applies."""
 
-    xp: Any
-    packed: Packed
-    weight: Any
-    bias: Any
-    gate: str
-    cell: str
-    candidate: str
-    peepholes: bool
-    projection: Any = None
-    proj: str = "identity"
-    cell_clip: float = 0.0
-    proj_clip: float = 0.0
+    def __init__(
+        self,
+        xp: Any,
+        packed: Packed,
+        weight: Any,
+        bias: Any,
+        attrs: dict[str, Any],
+        projection: Any = None,
+    ) -> None:
+        self.xp, self.packed = xp, packed
+        self.weight, self.bias, self.projection = weight, bias, projection
+        self.peepholes: bool = attrs["use_peepholes"]
+        self.gate: str = attrs["gate_activation"]
+        self.cell: str = attrs["cell_activation"]
+        self.candidate: str = attrs["candidate_activation"]
+        self.cell_clip: float = attrs.get("cell_clip", 0.0)
+        self.proj_clip: float = attrs.get("proj_clip", 0.0)
+        # the reference applies the cell's activation to projections, whatever else
+        # proj_activation says, and models were trained by it
+        self.proj = attrs.get("proj_activation", "identity")
+        if self.proj != "identity":
+            self.proj = self.cell
 
     @property
     def size(self) -> int:
@@ -275,30 +284,47 @@ class _Cell:
         return xp.concatenate(parts)[None]
 
 
+def _run(cell: _Cell, x: Any, h0: Any, c0: Any) -> Any:
+    """What goes on, cells, gates, cell(c), and h; the first two in rows of x."""
+    gates, cells, shown, hidden, passed = cell.forward(x, h0, c0)
+    back = cell.packed.unpacked
+    return back(cell.xp, passed), back(cell.xp, cells), gates, shown, hidden
+
+
+def _run_back(cell: _Cell, h0: Any, c0: Any, made: Any, kept: Any, d_made: Any) -> Any:
+    """Gradients of Input, H0, C0, Weight and Bias; and that of packed projections.
+
+    made: what went on, and the cells. kept: gates and cell(c), packed.
+    """
+    xp, packed = cell.xp, cell.packed
+    order = xp.asarray(packed.order)
+    passed, cells = (m.take(order, axis=0) for m in made)
+    old_c = packed.before(xp, cells, c0)
+    d_gates, d_projected, d_h0, d_c0 = cell.backward(
+        d_made.take(order, axis=0), passed, kept, cells, old_c
+    )
+    d_weight = packed.before(xp, passed, h0).T @ d_gates
+    found = (
+        packed.unpacked(xp, d_gates),
+        None if h0 is None else packed.initial_gradient(xp, h0, d_h0),
+        None if c0 is None else packed.initial_gradient(xp, c0, d_c0),
+        d_weight,
+        cell.bias_gradient(d_gates, cells, old_c),
+    )
+    return found, d_projected
+
+
 @lstm.kernel
+@takes(_GATES)
 def _(
-    xp: Any,
-    x: Any,
-    h0: Any,
-    c0: Any,
-    weight: Any,
-    bias: Any,
-    *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
-    lod: Any,
+    xp: Any, x: Any, h0: Any, c0: Any, weight: Any, bias: Any, *, lod: Any, **attrs: Any
 ) -> Any:
-    packed = Packed.of("lstm", "Input", lod, len(x), is_reverse)
-    functions = (gate_activation, cell_activation, candidate_activation)
-    cell = _Cell(xp, packed, weight, bias, *functions, use_peepholes)
-    gates, cells, shown, hidden, _ = cell.forward(x, h0, c0)
-    return packed.unpacked(xp, hidden), packed.unpacked(xp, cells), gates, shown
+    packed = Packed.of("lstm", "Input", lod, len(x), attrs["is_reverse"])
+    return _run(_Cell(xp, packed, weight, bias, attrs), x, h0, c0)[:4]
 
 
 @lstm.grad_kernel
+@takes(_GATES)
 def _(
     xp: Any,
     x: Any,
@@ -312,41 +338,17 @@ def _(
     shown: Any,
     d_hidden: Any,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
     lod: Any,
+    **attrs: Any,
 ) -> Any:
-    packed = Packed.of("lstm_grad", "Hidden@GRAD", lod, len(hidden), is_reverse)
-    functions = (gate_activation, cell_activation, candidate_activation)
-    cell = _Cell(xp, packed, weight, bias, *functions, use_peepholes)
-    order = xp.asarray(packed.order)
-    cells, hidden = cells.take(order, axis=0), hidden.take(order, axis=0)
-    old_c = packed.before(xp, cells, c0)
-    d_gates, _, d_h0, d_c0 = cell.backward(
-        d_hidden.take(order, axis=0), hidden, (gates, shown), cells, old_c
-    )
-    old_h = packed.before(xp, hidden, h0)
-    return (
-        packed.unpacked(xp, d_gates),
-        None if h0 is None else packed.initial_gradient(xp, h0, d_h0),
-        None if c0 is None else packed.initial_gradient(xp, c0, d_c0),
-        old_h.T @ d_gates,
-        cell.bias_gradient(d_gates, cells, old_c),
-    )
-
-
-def _projected_by(proj_activation: str, cell_activation: str) -> str:
-    """What is applied to a projection: the cell's activation, or none.
-
-    So the reference does whatever else proj_activation says; models were trained by it.
-    """
-    return "identity" if proj_activation == "identity" else cell_activation
+    reverse = attrs["is_reverse"]
+    packed = Packed.of("lstm_grad", "Hidden@GRAD", lod, len(hidden), reverse)
+    cell = _Cell(xp, packed, weight, bias, attrs)
+    return _run_back(cell, h0, c0, (hidden, cells), (gates, shown), d_hidden)[0]
 
 
 @lstmp.kernel
+@takes(_PROJECTED)
 def _(
     xp: Any,
     x: Any,
@@ -356,37 +358,15 @@ def _(
     projection: Any,
     bias: Any,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
-    proj_activation: str,
-    cell_clip: float,
-    proj_clip: float,
     lod: Any,
+    **attrs: Any,
 ) -> Any:
-    packed = Packed.of("lstmp", "Input", lod, len(x), is_reverse)
-    functions = (gate_activation, cell_activation, candidate_activation)
-    proj = _projected_by(proj_activation, cell_activation)
-    cell = _Cell(
-        xp,
-        packed,
-        weight,
-        bias,
-        *functions,
-        use_peepholes,
-        projection=projection,
-        proj=proj,
-        cell_clip=cell_clip,
-        proj_clip=proj_clip,
-    )
-    gates, cells, shown, hidden, passed = cell.forward(x, h0, c0)
-    out = packed.unpacked(xp, passed)
-    return out, packed.unpacked(xp, cells), gates, shown, hidden
+    packed = Packed.of("lstmp", "Input", lod, len(x), attrs["is_reverse"])
+    return _run(_Cell(xp, packed, weight, bias, attrs, projection), x, h0, c0)
 
 
 @lstmp.grad_kernel
+@takes(_PROJECTED)
 def _(
     xp: Any,
     h0: Any,
@@ -401,43 +381,13 @@ def _(
     hidden: Any,
     d_passed: Any,
     *,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
-    proj_activation: str,
-    cell_clip: float,
-    proj_clip: float,
     lod: Any,
+    **attrs: Any,
 ) -> Any:
-    packed = Packed.of("lstmp_grad", "Projection@GRAD", lod, len(passed), is_reverse)
-    functions = (gate_activation, cell_activation, candidate_activation)
-    proj = _projected_by(proj_activation, cell_activation)
-    cell = _Cell(
-        xp,
-        packed,
-        weight,
-        bias,
-        *functions,
-        use_peepholes,
-        projection=projection,
-        proj=proj,
-        cell_clip=cell_clip,
-        proj_clip=proj_clip,
+    reverse = attrs["is_reverse"]
+    packed = Packed.of("lstmp_grad", "Projection@GRAD", lod, len(passed), reverse)
+    cell = _Cell(xp, packed, weight, bias, attrs, projection)
+    (d_x, d_h0, d_c0, d_weight, d_bias), d_projected = _run_back(
+        cell, h0, c0, (passed, cells), (gates, shown), d_passed
     )
-    order = xp.asarray(packed.order)
-    cells, passed = cells.take(order, axis=0), passed.take(order, axis=0)
-    old_c = packed.before(xp, cells, c0)
-    d_gates, d_projected, d_h0, d_c0 = cell.backward(
-        d_passed.take(order, axis=0), passed, (gates, shown), cells, old_c
-    )
-    old_h = packed.before(xp, passed, h0)
-    return (
-        packed.unpacked(xp, d_gates),
-        None if h0 is None else packed.initial_gradient(xp, h0, d_h0),
-        None if c0 is None else packed.initial_gradient(xp, c0, d_c0),
-        old_h.T @ d_gates,
-        hidden.T @ d_projected,
-        cell.bias_gradient(d_gates, cells, old_c),
-    )
+    return d_x, d_h0, d_c0, d_weight, hidden.T @ d_projected, d_bias

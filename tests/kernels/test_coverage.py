@@ -66,8 +66,7 @@ ELSEWHERE = {
 def cases() -> dict[str, list[tuple[dict[str, Any], dict[str, Any]]]]:
     """(inputs, attributes) of all cases and records, by op."""
     found: dict[str, list[Any]] = defaultdict(list)
-    if not opcase.DECLARED:
-        _load_suites()
+    _load_suites()  # pytest may have collected some of them only
     for case in opcase.DECLARED:
         found[case.op].append((dict(case.inputs), dict(case.attrs)))
     for record in _records():
