@@ -336,7 +336,8 @@ def set_gradient_clip(
     >>> x = fluid.layers.assign(np.array([[3, 4]], "float32"))
     >>> one = fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
     >>> y = fluid.layers.fc(x, 1, param_attr=one, bias_attr=False)
-    >>> with warnings.catch_warnings(action="ignore"):  # grad_clip is the way now
+    >>> with warnings.catch_warnings():  # grad_clip is the way now
+    ...     warnings.simplefilter("ignore")
     ...     fluid.clip.set_gradient_clip(fluid.clip.GradientClipByValue(1.0))
     >>> loss = fluid.layers.mean(y)
     >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)

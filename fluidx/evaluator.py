@@ -103,7 +103,8 @@ class ChunkEvaluator(Evaluator):
     >>> import fluidx as fluid
     >>> found = fluid.data("eval_found", [None, 1], "int64", lod_level=1)
     >>> true = fluid.data("eval_true", [None, 1], "int64", lod_level=1)
-    >>> with warnings.catch_warnings(action="ignore"):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     scores = fluid.evaluator.ChunkEvaluator(found, true, "IOB", 3)
     >>> exe = fluid.Executor(fluid.CPUPlace())
     >>> scores.reset(exe)
@@ -157,7 +158,8 @@ class EditDistance(Evaluator):
     >>> import fluidx as fluid
     >>> found = fluid.data("edit_found", [None, 1], "int64", lod_level=1)
     >>> true = fluid.data("edit_true", [None, 1], "int64", lod_level=1)
-    >>> with warnings.catch_warnings(action="ignore"):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     scores = fluid.evaluator.EditDistance(found, true)
     >>> exe = fluid.Executor(fluid.CPUPlace())
     >>> scores.reset(exe)
@@ -212,7 +214,8 @@ class DetectionMAP(Evaluator):
     >>> found = fluid.data("det_found", [None, 6], lod_level=1)
     >>> label = fluid.data("det_label", [None, 1], lod_level=1)
     >>> box = fluid.data("det_box", [None, 4], lod_level=1)
-    >>> with warnings.catch_warnings(action="ignore"):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     scores = fluid.evaluator.DetectionMAP(found, label, box, class_num=2)
     >>> exe = fluid.Executor(fluid.CPUPlace())
     >>> scores.reset(exe)

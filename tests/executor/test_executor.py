@@ -92,7 +92,9 @@ def test_a_view_of_a_parameter_keeps_the_value_it_had_before_the_update(exe):
         feed={"x": ones(2, 3), "y": ones(2, 1)}, fetch_list=["w"], use_prune=True
     )
     feed = {"x": ones(2, 3), "y": ones(2, 1)}
-    old = np.array(fluid.global_scope().find_var("w").get_tensor())
+    tensor = fluid.global_scope().find_var("w").get_tensor()
+    tensor.set(np.full((3, 1), 2, "float32"), fluid.CPUPlace())  # far from y
+    old = np.array(tensor)
     got, end = exe.run(feed=feed, fetch_list=["seen", "w"])
     np.testing.assert_array_equal(got, old.reshape(3))
     assert not np.allclose(end, old)
