@@ -7,7 +7,8 @@ CTR (26 sparse slots, 13 numbers, batch 500, parsed from text by the reader), re
 thread, by a generator in a process, and by two map-style workers or parsers. Waiting is
 what `next` takes in the training's own thread, whatever it does there; the median of
 the repeats is shown, with the least and the most. The aim is under 5% with workers on
-two cores. CPU time is shown for both sides. "kept off" is the share of its running time
+two cores. BLAS gets one thread unless OMP_NUM_THREADS says otherwise: with two, on two
+cores, it works against the readers. CPU time is shown for both sides. "kept off" is the share of its running time
 in which the training had no core: where that is much, other work on the machine has
 kept the readers off as well, and the figures say little. On Linux
 ``chrt -r 1 python -m benchmarks.dataloader`` (as root) puts the run before all else.
@@ -16,12 +17,16 @@ kept the readers off as well, and the figures say little. On Linux
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
