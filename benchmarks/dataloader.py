@@ -8,10 +8,11 @@ thread, by a generator in a process, and by two map-style workers or parsers. Wa
 what `next` takes in the training's own thread, whatever it does there; the median of
 the repeats is shown, with the least and the most. The aim is under 5% with workers on
 two cores. BLAS gets one thread unless OMP_NUM_THREADS says otherwise: with two, on two
-cores, it works against the readers. CPU time is shown for both sides. "kept off" is the share of its running time
-in which the training had no core: where that is much, other work on the machine has
-kept the readers off as well, and the figures say little. On Linux
-``chrt -r 1 python -m benchmarks.dataloader`` (as root) puts the run before all else.
+cores, it works against the readers. CPU time is shown for both sides. "kept off" is
+the share of its running time in which the training had no core: where that is much,
+other work on the machine has kept the readers off as well, and the figures say little.
+On Linux ``chrt -r 1 python -m benchmarks.dataloader`` (as root) puts the run before
+all else.
 """
 
 from __future__ import annotations
