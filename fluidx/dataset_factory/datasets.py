@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from .files import Source, chunks_of
 __all__ = ["Batch", "DatasetBase", "QueueDataset", "sliced"]
 
 Batch = dict[str, LoDTensor]
+
+#: what each parsing process may be ahead, where that is not much data
+SLOTS = 16
 
 
 class DatasetBase:
@@ -130,33 +134,26 @@ class DatasetBase:
         """What a line holds."""
         return self._slots
 
-    def _read(self, threads: int) -> Iterator[tuple[int, Columns]]:
-        """(number of the file, some of its samples), by several processes if many.
-
-        The processes start here and now, in the caller's thread: none must be forked
-        while another thread computes.
-        """
+    def _shares(self, threads: int) -> list[Share]:
+        """The files in as many parts as there are processes to read them."""
         if not self._slots:
             raise RuntimeError("the dataset has no variables: call set_use_var")
         if not self._files:
             raise RuntimeError("the dataset has no files: call set_filelist")
-        slots = self._parsed_slots()
-        source = self._source()
-        count = min(threads, len(self._files))
+        count = max(1, min(threads, len(self._files)))
         files = list(enumerate(self._files))
-        if count < 2:
-            return (
-                (number, chunk)
-                for number, path in files
-                for chunk in chunks_of(path, source, slots)
-            )
-        workers = [
-            Worker(
-                _parser(files[first::count], source, slots),
-                f"parser {first} of the dataset",
-            )
+        return [
+            Share(files[first::count], self._source(), self._parsed_slots())
             for first in range(count)
         ]
+
+    def _read(self, threads: int) -> Iterator[tuple[int, Columns]]:
+        """(number of the file, some of its samples), by several processes if many."""
+        shares = self._shares(threads)
+        if len(shares) < 2:
+            return shares[0].numbered()
+        workers = _parsers([share.columns for share in shares])
+        slots = self._parsed_slots()
         return (
             (number, Columns(slots, values, offsets))
             for number, values, offsets in take_any(workers)
@@ -169,28 +166,78 @@ class DatasetBase:
         raise NotImplementedError
 
 
-def _parser(files: list[tuple[int, str]], source: Source, slots: list[Slot]) -> Any:
-    def parts() -> Iterator[Any]:
-        for number, path in files:
-            for chunk in chunks_of(path, source, slots):
-                yield number, chunk.values, chunk.offsets
+class Share(NamedTuple):
+    """Files, with their numbers, that one process reads."""
 
-    return parts
+    files: list[tuple[int, str]]
+    source: Source
+    slots: list[Slot]
+
+    def numbered(self) -> Iterator[tuple[int, Columns]]:
+        """(number of the file, some of its samples)."""
+        for number, path in self.files:
+            for chunk in chunks_of(path, self.source, self.slots):
+                yield number, chunk
+
+    def columns(self) -> Iterator[tuple[int, list[Any], list[Any]]]:
+        """The same as what can leave a process."""
+        for number, chunk in self.numbered():
+            yield number, chunk.values, chunk.offsets
+
+    def batches(self, size: int) -> Iterator[Batch | tuple[list[Any], list[Any]]]:
+        """Feeds, and in the end the columns of the samples that fill none."""
+        parts = (chunk for _, chunk in self.numbered())
+        for rows in _pieces(parts, self.slots, size):
+            yield rows.feed() if len(rows) == size else (rows.values, rows.offsets)
 
 
-def sliced(
-    parts: Iterator[Columns], slots: list[Slot], size: int, drop_last: bool
-) -> Generator[Batch, None, None]:
-    """Batches across the borders of the parts."""
+def _parsers(works: list[Callable[[], Iterator[Any]]]) -> list[Worker]:
+    """A process for each.
+
+    They start here and now, in the caller's thread: none must be forked while another
+    thread computes.
+    """
+    return [
+        Worker(work, f"parser {number} of the dataset", SLOTS)
+        for number, work in enumerate(works)
+    ]
+
+
+def _pieces(
+    parts: Iterable[Columns], slots: list[Slot], size: int
+) -> Iterator[Columns]:
+    """So many samples at a time, across the borders of the parts; fewer in the end."""
     left = Columns.joined(slots, ())
     for part in parts:
         rows = Columns.joined(slots, [left, part]) if len(left) else part
         full = len(rows) // size * size
         for at in range(0, full, size):
-            yield rows.cut(at, at + size).feed()
+            yield rows.cut(at, at + size)
         left = rows.cut(full, len(rows))
-    if len(left) and not drop_last:
-        yield left.feed()
+    if len(left):
+        yield left
+
+
+def sliced(
+    parts: Iterable[Columns], slots: list[Slot], size: int, drop_last: bool
+) -> Generator[Batch, None, None]:
+    """Batches across the borders of the parts."""
+    for rows in _pieces(parts, slots, size):
+        if len(rows) == size or not drop_last:
+            yield rows.feed()
+
+
+def _gathered(
+    workers: list[Worker], slots: list[Slot], size: int, drop_last: bool
+) -> Generator[Batch, None, None]:
+    """The batches of all processes as they come, then those of what they left over."""
+    left = []
+    for given in take_any(workers):
+        if isinstance(given, dict):
+            yield given
+        else:
+            left.append(Columns(slots, *given))
+    yield from sliced(left, slots, size, drop_last)
 
 
 class QueueDataset(DatasetBase):
@@ -199,8 +246,13 @@ class QueueDataset(DatasetBase):
     def _batches(
         self, drop_last: bool = False, threads: int | None = None
     ) -> Generator[Batch, None, None]:
-        parts = (chunk for _, chunk in self._read(threads or self._threads))
-        return sliced(parts, self._slots, self._batch_size, drop_last)
+        size, slots = self._batch_size, self._slots
+        shares = self._shares(threads or self._threads)
+        if len(shares) < 2:
+            parts = (chunk for _, chunk in shares[0].numbered())
+            return sliced(parts, slots, size, drop_last)
+        workers = _parsers([partial(share.batches, size) for share in shares])
+        return _gathered(workers, slots, size, drop_last)
 
     def local_shuffle(self) -> None:
         """Not possible: NotImplementedError."""

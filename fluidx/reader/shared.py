@@ -16,10 +16,10 @@ import marshal
 import math
 import mmap
 import os
-import socket
 import struct
 import tempfile
 from collections.abc import Callable
+from io import FileIO
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,9 +158,9 @@ def _fill(tree: Any, take: Callable[[], Any]) -> Any:
 
 
 class Stream:
-    """Messages of a socket, as many to a system call as there are."""
+    """Messages of a pipe, as many to a system call as there are."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: FileIO) -> None:
         self._end = end
         self._buffer = bytearray(CHUNK)
         self._view = memoryview(self._buffer)
@@ -201,7 +201,7 @@ class Stream:
                 self._view = memoryview(self._buffer)
             self._view[: len(left)] = left
             self._from, self._to = 0, len(left)
-        count = self._end.recv_into(self._view[self._to :])
+        count = self._end.readinto(self._view[self._to :])
         if not count:
             raise EOFError
         self._to += count

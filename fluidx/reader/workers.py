@@ -3,13 +3,16 @@
 Workers are forked: readers are closures, which a fresh interpreter could not be
 given, and scripts start no `if __name__ == "__main__"`. A worker runs nothing but the
 reader, takes default signals, and closes what it inherited from other workers, so that
-each socket ends when one of its two sides does. NumPy's BLAS starts its threads anew in
-a forked process; a reader must not use a GPU that the parent uses.
+each pipe and socket ends when one of its two sides does. NumPy's BLAS starts its
+threads anew in a forked process; a reader must not use a GPU that the parent uses.
 
 A consumer that trains must not be kept from it. So a worker runs under SCHED_BATCH
 where there is such a policy: waking it then never takes the processor from who wakes
-it. It is told of free slots for half of them at once, and the consumer reads as many
-messages as there are in one call.
+it. It is told of free slots (through a socket, whose end is the worker's too) for half
+of them at once. Messages come through a pipe, which packs small ones together. The
+consumer reads as many of them as there are in one call, and makes items of all, where
+they are small: one by one, between the steps of a training, each would cost twice the
+time, since nothing of this is in the cache any more.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ import threading
 import traceback
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -35,9 +39,11 @@ from .shared import HEAD, INLINE, Decoder, Slot, Stream
 __all__ = ["Worker", "WorkerError", "take_any"]
 
 JOIN_S = 5.0
+#: bytes of items that the consumer holds ready beyond the one asked for
+READY = 1 << 20
 _END, _ERROR = -2, -3
 
-#: consumers' ends of sockets, which a further worker must not keep open
+#: consumers' ends of pipes and sockets, which a further worker must not keep open
 _ends: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -62,29 +68,42 @@ class Worker:
         self._used = 0  # slots that come round, known from the first item in one
         self._free = 0  # slots read since the worker was told
         self._end, theirs = socket.socketpair()
-        self._stream = Stream(self._end)
+        out, into = os.pipe()
+        self._pipe = open(out, "rb", buffering=0)
+        self._stream = Stream(self._pipe)
         self._decode = Decoder()
-        self._over = False
-        _ends.add(self._end)
+        self._items: deque[Any] = deque()  # ready
+        self._over = False  # nothing comes after the ready ones
+        self._failure = ""  # why, if that is not the end
+        _ends.update((self._end, self._pipe))
         self._process = multiprocessing.get_context("fork").Process(
-            target=_work, args=(source, theirs, self._slots), name=name, daemon=True
+            target=_work,
+            args=(source, theirs, into, self._slots),
+            name=name,
+            daemon=True,
         )
         _start(self._process)
         theirs.close()
+        os.close(into)
         # also where nobody closes it: a generator that was never started
         self._finish = weakref.finalize(
-            self, _finish, self._process, self._end, self._slots, os.getpid()
+            self,
+            _finish,
+            self._process,
+            (self._end, self._pipe),
+            self._slots,
+            os.getpid(),
         )
 
     @property
     def ready(self) -> Any:
         """To wait for with `multiprocessing.connection.wait`, unless `waiting`."""
-        return self._end
+        return self._pipe
 
     @property
     def waiting(self) -> bool:
         """Whether an item has been read that nobody took yet."""
-        return self._stream.whole()
+        return bool(self._items) or self._over or self._stream.whole()
 
     @property
     def pid(self) -> int | None:
@@ -93,33 +112,46 @@ class Worker:
     def has_item(self, timeout: float) -> bool:
         """Whether `receive` will not wait, within so many seconds."""
         return self.waiting or bool(
-            multiprocessing.connection.wait([self._end], timeout)
+            multiprocessing.connection.wait([self.ready], timeout)
         )
 
     def receive(self) -> Any:
         """The next item. EOFError after the last; WorkerError if the worker failed."""
-        if self._over:
-            raise EOFError
+        items = self._items
+        if not items and not self._over:
+            held = self._take()
+            while held < READY and not self._over and self._stream.whole():
+                held += self._take()
+            self._tell()
+        if items:
+            return items.popleft()
+        failure, self._failure = self._failure, ""
+        if failure:
+            raise WorkerError(failure)
+        raise EOFError
+
+    def _take(self) -> int:
+        """Make one more message ready; how many bytes of data it has."""
         try:
             slot, header, size, data = self._stream.take()
         except (EOFError, ConnectionResetError):
-            self._over = True
-            raise WorkerError(self._death()) from None
+            self._over, self._failure = True, self._death()
+            return 0
         if slot >= 0:
-            item = self._decode(header, self._slots[slot].room(size))
-            self._freed(size)
-            return item
-        if slot == -1:
-            return self._decode(header, data)
-        self._over = True
-        if slot == _END:
-            raise EOFError
-        raise WorkerError(f"{self.name} failed:\n{header.decode()}")
+            self._items.append(self._decode(header, self._slots[slot].room(size)))
+            self._used = self._used or len(shared.in_use(self._slots, size))
+            self._free += 1
+        elif slot == -1:
+            self._items.append(self._decode(header, data))
+        else:
+            self._over = True
+            if slot == _ERROR:
+                self._failure = f"{self.name} failed:\n{header.decode()}"
+        return size
 
-    def _freed(self, size: int) -> None:
-        self._free += 1
-        self._used = self._used or len(shared.in_use(self._slots, size))
-        if self._free * 2 >= self._used:
+    def _tell(self) -> None:
+        """Tell the worker of slots that it can use again, once they are half of all."""
+        if self._free and self._free * 2 >= self._used:
             # a worker that has given its last item waits for nothing
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self._end.send(bytes([self._free]))
@@ -132,7 +164,8 @@ class Worker:
 
     def close(self) -> None:
         """End the process, whatever it does; may be called again."""
-        self._over = True
+        self._items.clear()
+        self._over, self._failure = True, ""
         self._finish()
 
 
@@ -152,8 +185,9 @@ def _start(process: Any) -> None:
             me.daemon = True
 
 
-def _finish(process: Any, end: Any, slots: list[Slot], owner: int) -> None:
-    end.close()
+def _finish(process: Any, ends: Any, slots: list[Slot], owner: int) -> None:
+    for end in ends:
+        end.close()
     if os.getpid() == owner:  # not in a process forked off later
         if process.is_alive():
             process.terminate()
@@ -211,7 +245,9 @@ def _with_items(workers: list[Worker], timeout: float | None) -> list[Worker]:
 # ------------------------------------------------ in the worker
 
 
-def _work(source: Callable[[], Iterable[Any]], end: Any, slots: list[Slot]) -> None:
+def _work(
+    source: Callable[[], Iterable[Any]], end: Any, into: int, slots: list[Slot]
+) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the consumer's
     for theirs in list(_ends):
@@ -219,19 +255,19 @@ def _work(source: Callable[[], Iterable[Any]], end: Any, slots: list[Slot]) -> N
     _yield_to_consumer()
     watch = threading.Thread(target=_end_with, args=(end,), daemon=True)
     watch.start()
-    sender = _Sender(end, slots)
+    sender = _Sender(into, end, slots)
     try:
         for item in source():
             sender.send(item)
         _flush()
-        end.sendall(HEAD.pack(_END, 0, 0))
+        sender.put(HEAD.pack(_END, 0, 0))
     except (BrokenPipeError, EOFError, ConnectionResetError):
         return  # nobody takes any more
     except BaseException:
         text = traceback.format_exc().encode()
         _flush()
         with contextlib.suppress(OSError):
-            end.sendall(HEAD.pack(_ERROR, len(text), 0) + text)
+            sender.put(HEAD.pack(_ERROR, len(text), 0) + text)
         raise SystemExit(1) from None
 
 
@@ -260,13 +296,19 @@ def _end_with(end: socket.socket) -> None:
 
 
 class _Sender:
-    """Items through the socket and the slots, which come round in turn."""
+    """Items through the pipe and the slots, which come round in turn."""
 
-    def __init__(self, end: socket.socket, slots: list[Slot]) -> None:
+    def __init__(self, pipe: int, end: socket.socket, slots: list[Slot]) -> None:
+        self._pipe = pipe
         self._end = end
         self._slots = slots
         self._free = -1  # the first item tells how many come round
         self._next = 0
+
+    def put(self, message: bytes) -> None:
+        left = memoryview(message)
+        while left:
+            left = left[os.write(self._pipe, left) :]
 
     def send(self, item: Any) -> None:
         encoded = shared.encode(item)
@@ -274,7 +316,7 @@ class _Sender:
         if encoded.size <= INLINE:
             data = bytearray(encoded.size)
             shared.write(encoded, data)
-            self._end.sendall(HEAD.pack(-1, *head) + encoded.header + data)
+            self.put(HEAD.pack(-1, *head) + encoded.header + data)
             return
         if self._free < 0:
             self._slots = shared.in_use(self._slots, encoded.size)
@@ -286,6 +328,6 @@ class _Sender:
             self._free += sum(told)
         slot = self._next
         shared.write(encoded, self._slots[slot].room(encoded.size))
-        self._end.sendall(HEAD.pack(slot, *head) + encoded.header)
+        self.put(HEAD.pack(slot, *head) + encoded.header)
         self._free -= 1
         self._next = (slot + 1) % len(self._slots)

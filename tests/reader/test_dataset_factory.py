@@ -88,6 +88,26 @@ def test_files_parsed_by_processes(files):
     assert sorted(found) == sorted(alone)
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 100])
+def test_what_processes_leave_over_makes_batches_too(size, files):
+    dataset = made("QueueDataset", files, size=size, threads=2)
+    found = batches(dataset)
+    assert [len(row[3]) for row in found] == [size] * (9 // size) + [9 % size] * (
+        9 % size > 0
+    )
+    # samples in any order, each with its own values
+    samples = [
+        (ids[a:b], den, lab)
+        for ids, (offsets,), dens, labs in found
+        for a, b, den, lab in zip(offsets, offsets[1:], dens, labs)
+    ]
+    alone = batches(made("QueueDataset", files, size=1))
+    expected = [(ids, dens[0], labs[0]) for ids, _, dens, labs in alone]
+    assert sorted(samples) == sorted(expected)
+    full = [row for row in found if len(row[3]) == size]
+    assert len(batches(dataset, drop_last=True)) == len(full)
+
+
 def test_two_places(files):
     dataset = made("InMemoryDataset", files)
     loader = DataLoader.from_dataset(dataset, [CPU, CPU], drop_last=True)

@@ -105,6 +105,20 @@ def test_large_items_use_few_slots(monkeypatch):
     worker.close()
 
 
+@pytest.mark.parametrize(("each", "ready"), [(20_000, 7), (300_000, 3), (2_000_000, 0)])
+def test_small_items_are_made_ready_together(each, ready):
+    made = np.arange(each // 8)
+    worker = Worker(lambda: (made + i for i in range(8)), "w", 8)
+    worker._process.join(20)  # all eight lie in slots
+    assert worker.receive()[5] == 5
+    assert len(worker._items) == ready
+    assert worker.waiting
+    assert [worker.receive()[5] for _ in range(7)] == list(range(6, 13))
+    with pytest.raises(EOFError):
+        worker.receive()
+    worker.close()
+
+
 def test_lods_that_are_the_same_are_sent_once():
     def sequences(levels):
         tensor = fluid.LoDTensor(np.zeros((300, 1)))
