@@ -13,7 +13,7 @@ from fluidx.kernels.conv_transpose import TRANSPOSED
 from fluidx.kernels.conv_window import axes, transposed_axes
 from fluidx.kernels.registry import declared, takes
 
-from . import depthwise, lowered
+from . import depthwise, lowered, winograd
 from .lowered import FLAT
 from .planes import layout
 
@@ -58,10 +58,15 @@ def _forward(images: Any, weight: Any, g: Geometry) -> Any:
         return None
     if _is_depthwise(weight, images.shape[1], g.groups):
         return depthwise.forward(images, weight, plan)
+    shape = len(images), len(weight), g.y.out, g.x.out
+    if winograd.pays(images, len(weight), *g):
+        out = np.empty(shape, np.float32)
+        winograd.convolve(images, weight, g.y, g.x, out)
+        return out
     few = g.y.out * g.x.out < _PRODUCT
     if few or not _is_lowered(images, len(weight), g):
         return None
-    out = np.empty((len(images), len(weight), g.y.out, g.x.out), np.float32)
+    out = np.empty(shape, np.float32)
     into = out.reshape(*out.shape[:2], 1, -1)
     matrix = weight.reshape(g.groups, len(weight) // g.groups, -1)
     lowered.convolve(images[:, :, None], matrix, FLAT, plan, into)
@@ -89,6 +94,8 @@ def _grad_input(given: Any, weight: Any, g: Geometry) -> Any:
 
 def _grad_filter(images: Any, given: Any, weight: Any, g: Geometry) -> Any:
     """The gradient of the filter, or None."""
+    if winograd.pays(images, len(weight), *g):
+        return winograd.filter_grad(images, given, g.y, g.x)
     plan = layout(g.y, g.x)
     if plan is None or not _is_lowered(images, len(weight), g):
         return None

@@ -15,7 +15,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["JIT", "copy", "corners", "split", "zip_rows"]
+__all__ = ["JIT", "copy", "corners", "data", "split", "zip_rows"]
 
 # keeps NaN and infinity as they are; sums may be taken in any order
 JIT: dict[str, Any] = {
@@ -25,7 +25,7 @@ JIT: dict[str, Any] = {
 }
 
 
-def _data(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+def data(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
     """Pointer to element `at` of a contiguous array."""
     proxy: Any = cgutils.create_struct_proxy
     made = proxy(kind)(context, builder, array)
@@ -38,8 +38,8 @@ def _copy(typing: Any, into: Any, i: Any, source: Any, j: Any, count: Any) -> An
     signature = types.void(into, i, source, j, count)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        target = _data(context, builder, sig.args[0], args[0], args[1])
-        origin = _data(context, builder, sig.args[2], args[2], args[3])
+        target = data(context, builder, sig.args[0], args[0], args[1])
+        origin = data(context, builder, sig.args[2], args[2], args[3])
         move: Any = cgutils.raw_memcpy
         move(builder, target, origin, args[4], 4)
         return context.get_dummy_value()
@@ -73,13 +73,13 @@ def _splitter(count: int) -> Any:
         signature = types.void(into, i, j, source, k)
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            origin = _data(context, builder, sig.args[3], args[3], args[4])
+            origin = data(context, builder, sig.args[3], args[3], args[4])
             pairs = builder.load(builder.bitcast(origin, whole.as_pointer()), align=4)
             nothing = ir.Constant(whole, ir.Undefined)
             for first, at in ((0, args[1]), (1, args[2])):
                 taken = _mask(range(first, 2 * count, 2))
                 part = builder.shuffle_vector(pairs, nothing, taken)
-                target = _data(context, builder, sig.args[0], args[0], at)
+                target = data(context, builder, sig.args[0], args[0], at)
                 target = builder.bitcast(target, half.as_pointer())
                 builder.store(part, target, align=4)
             return context.get_dummy_value()
@@ -99,12 +99,12 @@ def _zipper(count: int) -> Any:
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             parts = []
             for at in args[3:]:
-                origin = _data(context, builder, sig.args[2], args[2], at)
+                origin = data(context, builder, sig.args[2], args[2], at)
                 origin = builder.bitcast(origin, half.as_pointer())
                 parts.append(builder.load(origin, align=4))
             order = [n for t in range(count) for n in (t, count + t)]
             pairs = builder.shuffle_vector(*parts, _mask(order))
-            target = _data(context, builder, sig.args[0], args[0], args[1])
+            target = data(context, builder, sig.args[0], args[0], args[1])
             target = builder.bitcast(target, whole.as_pointer())
             builder.store(pairs, target, align=4)
             return context.get_dummy_value()
@@ -125,7 +125,7 @@ def _corners(count: int) -> Any:
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             def place(number: int, at: Any, kind: Any) -> Any:
-                made = _data(context, builder, sig.args[number], args[number], at)
+                made = data(context, builder, sig.args[number], args[number], at)
                 return builder.bitcast(made, kind.as_pointer())
 
             most = builder.load(place(3, args[5], half), align=4)
