@@ -56,6 +56,7 @@ COMPILED: dict[str, tuple[str, str]] = {
     "gelu_grad": ("activation", "gelu_grad"),
     "layer_norm": ("norm", "layer_norm"),
     "layer_norm_grad": ("norm", "layer_norm_grad"),
+    "leaky_relu_grad": ("activation", "leaky_relu_grad"),
     "relu_grad": ("activation", "relu_grad"),
     "sigmoid": ("activation", "sigmoid"),
     "softmax": ("softmax", "softmax"),

@@ -15,6 +15,7 @@ from .functions import erf, exact, exp, loops, own
 __all__ = [
     "gelu",
     "gelu_grad",
+    "leaky_relu_grad",
     "relu_grad",
     "sigmoid",
     "swish",
@@ -60,6 +61,19 @@ def relu_grad(xp: Any, y: Any, d: Any, *, out: Any = None) -> Any:
     if not _fits(y, d):
         return own("relu_grad")(xp, y, d, out=out)
     return _each(_relu_grad, out, y, d)
+
+
+@loops
+def _leaky_relu_grad(y: Any, d: Any, out: Any, alpha: float) -> None:
+    slope = y.dtype.type(alpha)
+    for i in range(len(y)):
+        out[i] = d[i] if y[i] > 0 else d[i] * slope
+
+
+def leaky_relu_grad(xp: Any, y: Any, d: Any, *, alpha: float) -> Any:
+    if not _fits(y, d):
+        return own("leaky_relu_grad")(xp, y, d, alpha=alpha)
+    return _each(lambda a, b, out: _leaky_relu_grad(a, b, out, alpha), None, y, d)
 
 
 # --- sigmoid, swish -----------------------------------------------------------

@@ -13,7 +13,7 @@ from fluidx.kernels.conv_transpose import TRANSPOSED
 from fluidx.kernels.conv_window import axes, transposed_axes
 from fluidx.kernels.registry import declared, takes
 
-from . import depthwise, lowered, winograd
+from . import depthwise, direct, lowered, winograd
 from .lowered import FLAT
 from .planes import layout
 
@@ -62,6 +62,10 @@ def _forward(images: Any, weight: Any, g: Geometry) -> Any:
     if winograd.pays(images, len(weight), *g):
         out = np.empty(shape, np.float32)
         winograd.convolve(images, weight, g.y, g.x, out)
+        return out
+    if direct.pays(images.shape[1], *g):
+        out = np.empty(shape, np.float32)
+        direct.convolve(images[:, :, None], weight, FLAT, g.y, g.x, out)
         return out
     few = g.y.out * g.x.out < _PRODUCT
     if few or not _is_lowered(images, len(weight), g):

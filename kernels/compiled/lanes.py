@@ -31,6 +31,7 @@ __all__ = [
     "WIDTHS",
     "add_products",
     "products",
+    "table_products",
     "transform_filter",
     "transform_gradient",
     "transform_grad_filter",
@@ -260,7 +261,7 @@ def transpose(
     return signature, generate
 
 
-def _multiplier(width: int, adds: bool) -> Any:
+def _multiplier(width: int, adds: bool = False, by_table: bool = False) -> Any:
     """An intrinsic that makes (or adds to) ROWS rows of `width` sums over `count`."""
     across = width // LANES
 
@@ -294,7 +295,11 @@ def _multiplier(width: int, adds: bool) -> Any:
             with cgutils.for_range(builder, count) as loop:
                 right = builder.add(j, builder.mul(loop.index, pitch))
                 values = [m.load(4, builder.add(right, lane)) for lane in lanes]
-                left = builder.add(i, builder.mul(loop.index, step))
+                if by_table:
+                    far = builder.load(m.place(3, loop.index, i.type))
+                else:
+                    far = builder.mul(loop.index, step)
+                left = builder.add(i, far)
                 for r in range(ROWS):
                     factor = m.spread(0, m.at(left, (r, row)))
                     for sum, value in zip(sums[r], values):
@@ -316,6 +321,8 @@ def _multiplier(width: int, adds: bool) -> Any:
 
 #: by width: c[k + r * apart + t] = the sum over n < count of
 #: a[i + r * row + n * step] * b[j + n * pitch + t], for r < ROWS and t < width
-products: dict[int, Any] = {w: _multiplier(w, False) for w in WIDTHS}
+products: dict[int, Any] = {w: _multiplier(w) for w in WIDTHS}
 #: the same added to what is there
-add_products: dict[int, Any] = {w: _multiplier(w, True) for w in WIDTHS}
+add_products: dict[int, Any] = {w: _multiplier(w, adds=True) for w in WIDTHS}
+#: with step[n], of an array of int64, in place of n * step
+table_products: dict[int, Any] = {w: _multiplier(w, by_table=True) for w in WIDTHS}

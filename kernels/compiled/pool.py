@@ -297,6 +297,10 @@ def _fits(window: dict[str, Any], *arrays: Any) -> bool:
 def pool2d(xp: Any, x: Any, **window: Any) -> Any:
     """pool2d and pool3d."""
     kind, exclusive = window["pooling_type"], window["exclusive"]
+    if _fits(window, x) and window["global_pooling"] and kind == "avg":
+        out = np.empty(x.shape[:2] + (1,) * (x.ndim - 2), np.float32)
+        windows.whole_averages(x.reshape(out.size, -1), out.reshape(-1))
+        return out
     if _fits(window, x) and not window["global_pooling"]:
         g = geometry_of(x.shape[2:], window)
         if g.bounds is not None:

@@ -25,7 +25,16 @@ from .lanes import (
 )
 from .vectors import JIT
 
-__all__ = ["GAP", "Side", "add_filter_grad", "convolve", "pack", "points", "unpack"]
+__all__ = [
+    "GAP",
+    "Side",
+    "add_filter_grad",
+    "convolve",
+    "pack",
+    "points",
+    "unpack",
+    "width_of",
+]
 
 #: floats between points, so that these do not meet in the cache
 GAP = 16
@@ -134,7 +143,7 @@ def points(
 
 
 @njit(**JIT)
-def _width(left: Any) -> Any:
+def width_of(left: Any) -> Any:
     """How many of so many columns of a product to make now: few of 8 alone."""
     if left >= 24 and left != 32:
         return 24
@@ -151,7 +160,7 @@ def pack(
     apart = filters * channels + GAP
     first = 0
     while first < filters:
-        width = _width(filters - first)
+        width = width_of(filters - first)
         for f in range(max(first, begin), min(first + width, end), 8):
             for k in range(channels * 9 // 8):
                 i = f * channels * 9 + k * 8
@@ -197,7 +206,7 @@ def _multiply(
     for p in range(36):
         f, j = 0, p * (channels * filters + GAP)
         while f < filters:
-            width = _width(filters - f)
+            width = width_of(filters - f)
             for t in range(0, rows, ROWS):
                 i, k = p * step + t * channels, p * apart + t * filters + f
                 if width == 24:
@@ -227,7 +236,7 @@ def _add_sums(
     for p in range(36):
         c = 0
         while c < channels:
-            width = _width(channels - c)
+            width = width_of(channels - c)
             j = p * step + c
             for f in range(0, filters, ROWS):
                 i, k = p * apart + f, p * (filters * channels + GAP) + f * channels + c

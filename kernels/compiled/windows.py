@@ -12,7 +12,14 @@ from numba import njit
 
 from .vectors import JIT
 
-__all__ = ["averages", "averages_back", "largest", "largest_back", "whole_back"]
+__all__ = [
+    "averages",
+    "averages_back",
+    "largest",
+    "largest_back",
+    "whole_averages",
+    "whole_back",
+]
 
 
 @njit(**JIT)
@@ -79,6 +86,16 @@ def whole_back(images: Any, out: Any, given: Any, into: Any) -> None:
         into[p] = 0
         if first < size:
             into[p, first] = given[p]
+
+
+@njit(**JIT)
+def whole_averages(x: Any, out: Any) -> None:
+    """x (planes, size) into out (planes)."""
+    for p in range(len(x)):
+        total = np.float32(0)
+        for v in x[p]:
+            total += v
+        out[p] = total / np.float32(x.shape[1])
 
 
 @njit(**JIT)

@@ -135,3 +135,14 @@ def test_activations_at_the_ends(type):
         wanted = definition.run(np, x, **attrs)
         got = compiled_kernel(type)(np, x, **attrs)
     np.testing.assert_allclose(got, wanted, 1e-6, 1e-6)
+
+
+def test_leaky_relu_grad_is_the_same_to_the_last_bit():
+    y = np.linspace(-1, 1, 5001, dtype="float32")
+    y[:4] = np.nan, np.inf, -np.inf, -0.0
+    d = np.random.default_rng(0).standard_normal(5001).astype("float32")
+    d[7] = np.nan
+    for alpha in (0.02, -3.0):
+        wanted = kernels.find("leaky_relu_grad").run(np, y, d, alpha=alpha)
+        got = compiled_kernel("leaky_relu_grad")(np, y, d, alpha=alpha)
+        np.testing.assert_array_equal(got, wanted)

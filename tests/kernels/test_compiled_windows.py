@@ -51,7 +51,10 @@ CONVS = {
         {"dilations": [2, 3], "paddings": [2, 3]},
     ),
     "groups": ((2, 8, 24, 24), (12, 2, 3, 3), {"groups": 4, "paddings": [1, 1]}),
-    "rows at a time": ((1, 64, 48, 48), (8, 64, 3, 3), {"strides": [2, 2]}),
+    "filters in eights and more": ((2, 3, 20, 21), (43, 3, 4, 2), {"strides": [1, 2]}),
+    "narrow": ((40, 4, 20, 9), (9, 4, 3, 3), {"strides": [2, 2], "dilations": [1, 2]}),
+    "many taps": ((2, 70, 20, 21), (6, 70, 3, 3), {"paddings": [1, 2]}),
+    "rows at a time": ((1, 96, 48, 48), (8, 96, 3, 3), {"strides": [2, 2]}),
     "depthwise": ((2, 6, 28, 29), (6, 1, 3, 3), {"groups": 6, "paddings": [1, 1]}),
     "depthwise stride": (
         (2, 6, 29, 28),
@@ -89,9 +92,14 @@ def test_conv2d_transpose(stride: int, groups: int) -> None:
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_conv3d(stride: int) -> None:
-    inputs = {"Input": floats(2, 4, 5, 14, 13), "Filter": floats(6, 2, 3, 3, 2, seed=1)}
-    attrs = {"strides": [stride] * 3, "paddings": [1, 1, 1], "groups": 2}
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("channels", [4, 36])
+def test_conv3d(channels: int, groups: int, stride: int) -> None:
+    inputs = {
+        "Input": floats(2, channels, 5, 14, 13),
+        "Filter": floats(6, channels // groups, 3, 3, 2, seed=1),
+    }
+    attrs = {"strides": [stride] * 3, "paddings": [1, 0, 1], "groups": groups}
     outs, _ = both("conv3d", inputs, "Output", **attrs)
     np.testing.assert_allclose(outs[1], outs[0], 1e-4, 1e-4)
 
