@@ -9,14 +9,10 @@ from typing import Any
 import numpy as np
 
 from fluidx.reader.threads import Closed
-from fluidx.reader.workers import Worker, WorkerError
+from fluidx.reader.workers import Worker, WorkerError, slots_each
 from fluidx.tensor import LoDTensor
 
 __all__ = ["BatchSampler", "Dataset", "MapSource", "default_collate_fn"]
-
-
-#: batches in slots that each worker may be ahead, if they are small
-AHEAD = 16
 
 
 class Dataset:
@@ -104,7 +100,7 @@ class MapSource:
                 mine = plan[number::workers]
                 source = _worker_source(dataset, mine, collate, number, seed, init)
                 name = f"worker {number} of DataLoader"
-                self._workers.append(Worker(source, name, AHEAD))
+                self._workers.append(Worker(source, name, slots_each(workers)))
         except BaseException:
             self.close()
             raise

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from fluidx.ir.errors import EOFException, RunError
 from fluidx.reader.threads import Ahead, Closed
-from fluidx.reader.workers import Worker
+from fluidx.reader.workers import Worker, slots_each
 from fluidx.tensor import Place
 
 __all__ = ["BatchQueue", "Batches", "Piped", "Source", "buffered", "open_source"]
@@ -15,15 +15,11 @@ __all__ = ["BatchQueue", "Batches", "Piped", "Source", "buffered", "open_source"
 Batches = Callable[[], Iterable[list[Any]]]
 
 
-#: each holds a file open: more batches than these wait in no process
-SLOTS = 16
-
-
 class Piped:
     """Takes from a worker process; `Ahead` with a process for the thread."""
 
     def __init__(self, batches: Batches, capacity: int, name: str) -> None:
-        self._worker = Worker(batches, name, max(2, min(SLOTS, capacity)))
+        self._worker = Worker(batches, name, max(2, min(slots_each(1), capacity)))
 
     def take(self) -> Any:
         try:

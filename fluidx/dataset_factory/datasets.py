@@ -11,7 +11,7 @@ import numpy as np
 
 from fluidx.ir import Variable
 from fluidx.kernels import VarType
-from fluidx.reader.workers import Worker, take_any
+from fluidx.reader.workers import Worker, slots_each, take_any
 from fluidx.tensor import LoDTensor
 
 from .columns import Columns, Slot
@@ -21,9 +21,6 @@ from .files import Source, chunks_of
 __all__ = ["Batch", "DatasetBase", "QueueDataset", "sliced"]
 
 Batch = dict[str, LoDTensor]
-
-#: what each parsing process may be ahead, where that is not much data
-SLOTS = 16
 
 
 class DatasetBase:
@@ -198,7 +195,7 @@ def _parsers(works: list[Callable[[], Iterator[Any]]]) -> list[Worker]:
     thread computes.
     """
     return [
-        Worker(work, f"parser {number} of the dataset", SLOTS)
+        Worker(work, f"parser {number} of the dataset", slots_each(len(works)))
         for number, work in enumerate(works)
     ]
 

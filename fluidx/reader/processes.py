@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .decorators import Reader
-from .workers import Worker, WorkerError, take_any
+from .workers import Worker, WorkerError, slots_each, take_any
 
 __all__ = ["multiprocess_reader"]
 
@@ -25,7 +25,7 @@ def multiprocess_reader(
         raise TypeError("multiprocess_reader: takes a list of readers, got one")
     if not readers:
         raise ValueError("multiprocess_reader: no readers were given")
-    slots = max(2, min(16, queue_size // len(readers)))
+    slots = max(2, min(slots_each(len(readers)), queue_size // len(readers)))
 
     def read() -> Iterator[Any]:
         workers: list[Worker] = []

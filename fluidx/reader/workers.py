@@ -31,17 +31,20 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from io import FileIO
 from typing import Any
 
 from . import shared
 from .shared import HEAD, INLINE, Decoder, Slot, Stream
 
-__all__ = ["Worker", "WorkerError", "take_any"]
+__all__ = ["Worker", "WorkerError", "slots_each", "take_any"]
 
 JOIN_S = 5.0
 #: bytes of items that the consumer holds ready beyond the one asked for
 READY = 1 << 20
 _END, _ERROR = -2, -3
+#: slots of one worker that help a consumer, and of all together: each is an open file
+USEFUL, MOST = 16, 256
 
 #: consumers' ends of pipes and sockets, which a further worker must not keep open
 _ends: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -49,6 +52,15 @@ _ends: weakref.WeakSet[Any] = weakref.WeakSet()
 
 class WorkerError(RuntimeError):
     """A worker process failed, or died."""
+
+
+def slots_each(workers: int) -> int:
+    """How many slots each of so many workers may have.
+
+    >>> slots_each(2), slots_each(40), slots_each(1000)
+    (16, 6, 2)
+    """
+    return max(2, min(USEFUL, MOST // workers))
 
 
 class Worker:
@@ -69,7 +81,7 @@ class Worker:
         self._free = 0  # slots read since the worker was told
         self._end, theirs = socket.socketpair()
         out, into = os.pipe()
-        self._pipe = open(out, "rb", buffering=0)
+        self._pipe = FileIO(out)
         self._stream = Stream(self._pipe)
         self._decode = Decoder()
         self._items: deque[Any] = deque()  # ready
