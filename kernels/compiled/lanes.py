@@ -232,10 +232,9 @@ transform_grad_filter: Any = _transformer(_grad_filter, 6, False)
 
 
 @intrinsic
-def transpose(
+def _transpose(
     typing: Any, source: Any, i: Any, from_each: Any, into: Any, j: Any, to_each: Any
 ) -> Any:
-    """into[j + a * to_each + b] = source[i + b * from_each + a] for a, b below 8."""
     signature = types.void(source, i, from_each, into, j, to_each)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -259,6 +258,11 @@ def transpose(
         return context.get_dummy_value()
 
     return signature, generate
+
+
+#: transpose(source, i, from_each, into, j, to_each):
+#: into[j + a * to_each + b] = source[i + b * from_each + a] for a, b below 8
+transpose: Any = _transpose
 
 
 def _multiplier(width: int, adds: bool = False, by_table: bool = False) -> Any:
@@ -286,10 +290,8 @@ def _multiplier(width: int, adds: bool = False, by_table: bool = False) -> Any:
             m = _Maker(context, builder, sig, args)
             _, i, row, step, _, j, pitch, count, _, k, apart = args
             lanes = [ir.Constant(i.type, t * LANES) for t in range(across)]
-            sums = [
-                [cgutils.alloca_once(builder, _VECTOR) for _ in lanes]
-                for _ in range(ROWS)
-            ]
+            new: Any = cgutils.alloca_once
+            sums = [[new(builder, _VECTOR) for _ in lanes] for _ in range(ROWS)]
             for sum in (sum for row_sums in sums for sum in row_sums):
                 builder.store(ir.Constant(_VECTOR, None), sum)
             with cgutils.for_range(builder, count) as loop:
