@@ -9,9 +9,10 @@ was not written for (dtypes, forms, small inputs) to the op's own kernel.
 
 Nothing here is imported before an array is large enough to be worth the second that
 numba takes to load (`WORTH`): small networks never see it. The first run of a kernel
-compiles it (about a second) and keeps the result beside the module, or in the user's
-cache folder where that cannot be written. (numba looks at the age of the module alone:
-who changes what several of them use, as `vectors`, removes ``__pycache__`` here.)
+compiles it (a second, Winograd's convolution eight) and keeps the result beside the
+module, or in the user's cache folder where that cannot be written. (numba looks at the
+age of the module alone: who changes what several of them use, as `vectors` and `lanes`,
+removes ``__pycache__`` here.)
 """
 
 from __future__ import annotations
