@@ -3,7 +3,8 @@
 functor_list says which comes first: ["relu", "elementwise_add"] is relu(X + Y),
 ["elementwise_add", "relu"] is X + relu(Y). Known are the pairs of `_PAIRS`, as in the
 reference. IntermediateOut is what the inner one gives, if it is to be saved; otherwise
-it is empty, and the gradient computes it anew.
+it is empty, and the gradient computes it anew (the reference goes wrong there, where
+tanh or sigmoid of a smaller Y is multiplied).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from .arrays import sum_to
+from .dtypes import is_floating
 from .elementwise import aligned
 from .grad import GRAD, GradContext, OpSpec
 from .infer import InferContext, broadcast_shape
@@ -43,6 +45,7 @@ def _infer(op: InferContext) -> None:
     x, y = op.input("X"), op.input("Y")
     pair = tuple(op.attr("functor_list"))
     op.check(pair in _PAIRS, f"functor_list {list(pair)} is none of {sorted(_PAIRS)}")
+    op.check(is_floating(x.dtype), f"X must be of floats, got {x.dtype.name}")
     shape = broadcast_shape(op, x.shape, y.shape, op.attr("axis"))
     op.set("Out", shape, like=x)
     if not op.attr("save_intermediate_out"):

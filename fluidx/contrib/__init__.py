@@ -3,6 +3,7 @@
 from typing import Any
 
 from . import (
+    decoder,
     extend_optimizer,
     layers,
     memory_usage_calc,
@@ -12,8 +13,20 @@ from . import (
     reader,
     utils,
 )
+from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
-from .layers import ctr_metric_bundle
+from .layers import (
+    BasicGRUUnit,
+    BasicLSTMUnit,
+    basic_gru,
+    basic_lstm,
+    ctr_metric_bundle,
+    fused_elemwise_activation,
+    fused_embedding_seq_pool,
+    partial_concat,
+    partial_sum,
+    shuffle_batch,
+)
 from .memory_usage_calc import memory_usage
 from .mixed_precision import *  # noqa: F403
 from .mixed_precision import __all__ as _mixed
@@ -30,12 +43,23 @@ from .utils import (
 )
 
 __all__ = [
+    "BasicGRUUnit",
+    "BasicLSTMUnit",
+    "BeamSearchDecoder",
     "HDFSClient",
+    "InitState",
+    "StateCell",
+    "TrainingDecoder",
+    "basic_gru",
+    "basic_lstm",
     "convert_dist_to_sparse_program",
     "ctr_metric_bundle",
+    "decoder",
     "distributed_batch_reader",
     "extend_optimizer",
     "extend_with_decoupled_weight_decay",
+    "fused_elemwise_activation",
+    "fused_embedding_seq_pool",
     "layers",
     "load_persistables_for_increment",
     "load_persistables_for_inference",
@@ -47,7 +71,10 @@ __all__ = [
     "multi_upload",
     "op_freq_statistic",
     "op_frequence",
+    "partial_concat",
+    "partial_sum",
     "reader",
+    "shuffle_batch",
     "summary",
     "utils",
 ]

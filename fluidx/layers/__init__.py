@@ -44,6 +44,9 @@ from .rearrange import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
 from .rnn import *  # noqa: F403
+from .rnn_beam import *  # noqa: F403
+from .rnn_decode import *  # noqa: F403
+from .rnn_helpers import *  # noqa: F403
 from .rnn_lod import *  # noqa: F403
 from .row_values import *  # noqa: F403
 from .sampled_softmax import *  # noqa: F403

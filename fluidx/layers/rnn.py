@@ -10,7 +10,7 @@ from fluidx.initializer import Constant
 from fluidx.ir import Variable, unique_name
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.elementwise import elementwise_add, elementwise_mul
-from fluidx.layers.emit import check_variable
+from fluidx.layers.emit import check_variable, is_integer
 from fluidx.layers.manipulation import concat, shape, split, transpose
 from fluidx.layers.nn import matmul
 from fluidx.layers.ops import sigmoid, tanh
@@ -88,16 +88,30 @@ class RNNCell:
         return "float32"
 
 
+class _UnitCell(RNNCell):
+    """A cell whose parameters are made with its first call."""
+
+    _unit: _Unit
+
+    def full_name(self) -> str:
+        """What the parameters' names begin with."""
+        return self._unit.name
+
+    def parameters(self) -> list[Variable]:
+        """Weights, then biases, as far as they are made."""
+        return list(self._unit.made)
+
+
 class _Unit:
     """The parameters of a cell, made with its first call."""
 
     def __init__(
         self, name: str, kind: str, weight: Any, bias: Any, dtype: Any
     ) -> None:
-        self._name = unique_name.generate(f"{name}/{kind}")
+        self.name = unique_name.generate(f"{name}/{kind}")
         self._attrs = weight, bias
         self._dtype = dtype
-        self._made: list[Variable] = []
+        self.made: list[Variable] = []
 
     def _attr(self, is_bias: bool, part: str) -> Any:
         attr = ParamAttr._to_attr(self._attrs[is_bias])
@@ -108,12 +122,12 @@ class _Unit:
 
     def parameters(self, rows: int, sizes: dict[str, int]) -> list[Variable]:
         """The weights (rows, size) of all parts, then their biases (size,)."""
-        if self._made:
-            return self._made
-        helper = LayerHelper(self._name, name=self._name)
+        if self.made:
+            return self.made
+        helper = LayerHelper(self.name, name=self.name)
         for is_bias in (False, True):
             for part, size in sizes.items():
-                self._made.append(
+                self.made.append(
                     helper.create_parameter(
                         self._attr(is_bias, part),
                         [size] if is_bias else [rows, size],
@@ -122,10 +136,16 @@ class _Unit:
                         Constant(0.0) if is_bias else None,
                     )
                 )
-        return self._made
+        return self.made
 
 
-class GRUCell(RNNCell):
+def _hidden(size: Any, who: str) -> int:
+    if not is_integer(size):
+        raise TypeError(f"{who}: hidden_size must be an integer, got {size!r}")
+    return int(size)
+
+
+class GRUCell(_UnitCell):
     """A gated recurrent unit (Cho et al., 2014): one state (batch, hidden_size).
 
     Mirrors ``fluid.layers.GRUCell``.
@@ -148,7 +168,7 @@ class GRUCell(RNNCell):
         dtype: Any = "float32",
         name: str = "GRUCell",
     ) -> None:
-        self.hidden_size = hidden_size
+        self.hidden_size = _hidden(hidden_size, "GRUCell")
         self._gate = gate_activation or sigmoid
         self._activation = activation or tanh
         self._unit = _Unit(name, "BasicGRUUnit", param_attr, bias_attr, dtype)
@@ -171,9 +191,12 @@ class GRUCell(RNNCell):
         return [self.hidden_size]
 
 
-class LSTMCell(RNNCell):
+class LSTMCell(_UnitCell):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997): two states
-    (batch, hidden_size), hidden and cell. Mirrors ``fluid.layers.LSTMCell``.
+    (batch, hidden_size), hidden and cell.
+
+    gate_activation and activation are not looked at: it computes with sigmoid and tanh,
+    as ``fluid.layers.LSTMCell`` of the reference does; models were trained by that.
 
     >>> import fluidx as fluid
     >>> cell = fluid.layers.LSTMCell(hidden_size=4)
@@ -194,9 +217,7 @@ class LSTMCell(RNNCell):
         dtype: Any = "float32",
         name: str = "LSTMCell",
     ) -> None:
-        self.hidden_size = hidden_size
-        self._gate = gate_activation or sigmoid
-        self._activation = activation or tanh
+        self.hidden_size = _hidden(hidden_size, "LSTMCell")
         self._unit = _Unit(name, "BasicLSTMUnit", param_attr, bias_attr, dtype)
         self._forget_bias = fill_constant([1], dtype, forget_bias)
         self._forget_bias.stop_gradient = False
@@ -210,11 +231,11 @@ class LSTMCell(RNNCell):
         gates = matmul(concat([inputs, hidden], 1), weight)
         gates = elementwise_add(gates, bias)
         i, j, f, o = split(gates, num_or_sections=4, dim=-1)
-        kept = self._gate(elementwise_add(f, self._forget_bias))
+        kept = sigmoid(elementwise_add(f, self._forget_bias))
         kept = elementwise_mul(cell, kept)
-        added = elementwise_mul(self._gate(i), self._activation(j))
+        added = elementwise_mul(sigmoid(i), tanh(j))
         cell = elementwise_add(kept, added)
-        hidden = self._activation(cell) * self._gate(o)
+        hidden = tanh(cell) * sigmoid(o)
         return hidden, [hidden, cell]
 
     @property
@@ -222,14 +243,15 @@ class LSTMCell(RNNCell):
         return [[self.hidden_size], [self.hidden_size]]
 
 
-def _batch_and_time_swapped(x: Variable) -> Variable:
+def batch_and_time_swapped(x: Variable) -> Variable:
+    """Its first two dimensions change places."""
     return transpose(x, [1, 0, *range(2, len(x.shape))])
 
 
-def _where_it_goes_on(state: Variable, new: Variable, mask: Variable) -> Variable:
-    """The new state in rows whose mask is 1, the old one where it is 0."""
-    made = elementwise_mul(new, mask, axis=0)
-    return made - elementwise_mul(state, mask - 1, axis=0)
+def blend(mask: Variable, ones: Variable, zeros: Variable) -> Variable:
+    """Of `ones` the rows whose mask is 1, of `zeros` those where it is 0."""
+    made = elementwise_mul(ones, mask, axis=0)
+    return made - elementwise_mul(zeros, mask - 1, axis=0)
 
 
 def rnn(
@@ -262,9 +284,10 @@ def rnn(
             batch_ref=first, batch_dim_idx=1 if time_major else 0
         )
     if not time_major:
-        inputs = map_structure(_batch_and_time_swapped, inputs)
+        inputs = map_structure(batch_and_time_swapped, inputs)
     mask = None
     if sequence_length is not None:
+        check_variable(sequence_length, "sequence_length", "rnn")
         longest = shape(flatten(inputs)[0])[0]
         kind = flatten(initial_states)[0].dtype
         mask = transpose(sequence_mask(sequence_length, longest, kind), [1, 0])
@@ -278,7 +301,7 @@ def rnn(
     if is_reverse:
         made = map_structure(lambda x: reverse(x, axis=[0]), made)
     if not time_major:
-        made = map_structure(_batch_and_time_swapped, made)
+        made = map_structure(batch_and_time_swapped, made)
     return made, last
 
 
@@ -294,7 +317,7 @@ def _walk(
         if mask is not None:
             goes_on = walk.step_input(mask)
             states = map_structure(
-                lambda old, new: _where_it_goes_on(old, new, goes_on), before, states
+                lambda old, new: blend(goes_on, new, old), before, states
             )
         for memory, new in zip(flatten(before), flatten(states)):
             walk.update_memory(memory, new)

@@ -2,10 +2,31 @@
 
 from typing import Any
 
-from . import metric_op
+from . import metric_op, rnn_impl
 from .metric_op import ctr_metric_bundle
+from .rnn_impl import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm
+from .small import (
+    fused_elemwise_activation,
+    fused_embedding_seq_pool,
+    partial_concat,
+    partial_sum,
+    shuffle_batch,
+)
 
-__all__ = ["ctr_metric_bundle", "metric_op"]
+__all__ = [
+    "BasicGRUUnit",
+    "BasicLSTMUnit",
+    "basic_gru",
+    "basic_lstm",
+    "ctr_metric_bundle",
+    "fused_elemwise_activation",
+    "fused_embedding_seq_pool",
+    "metric_op",
+    "partial_concat",
+    "partial_sum",
+    "rnn_impl",
+    "shuffle_batch",
+]
 
 
 def __getattr__(name: str) -> Any:

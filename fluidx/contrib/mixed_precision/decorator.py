@@ -94,7 +94,7 @@ class OptimizerWithMixedPrecision:
         pairs = self._optimizer.backward(
             self._scaled_loss, startup_program, parameter_list, no_grad_set, callbacks
         )
-        _detach_casts(pairs)
+        detach_casts(pairs)
         made = []
         for param, grad in pairs:
             with program._optimized_guard([param, grad]):
@@ -170,7 +170,7 @@ def decorate(
     )
 
 
-def _detach_casts(pairs: Pairs) -> None:
+def detach_casts(pairs: Pairs) -> None:
     """Casts of parameters' gradients go behind the backward ops, to the update.
 
     The op that makes the gradient in half precision is then the one that is known as

@@ -6,6 +6,7 @@ PYTHON dynamic_rnn.py CASE ...       print the answers to these
 """
 
 import json
+import lzma
 import os
 import sys
 
@@ -78,7 +79,8 @@ def record(cases, path, names):
         found = answer(fluid, name, cases)
         text = json.dumps(found, sort_keys=True, separators=(",", ":"))
         lines.append(json.dumps(name) + ":" + text)
-    with open(path, "w") as f:
+    packed = path.endswith(".xz")
+    with lzma.open(path, "wt") if packed else open(path, "w") as f:
         f.write("{" + ",\n".join(lines) + "}\n")
     print(len(lines), "cases,", os.path.getsize(path), "bytes")
 
