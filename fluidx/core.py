@@ -11,8 +11,46 @@ from types import ModuleType
 from typing import Any
 
 from fluidx import kernels
+from fluidx.core_parts import (
+    EventSortingKey,
+    ProfilerState,
+    TracerOption,
+    avx_supported,
+    disable_profiler,
+    enable_profiler,
+    from_dlpack,
+    get_glibc_ver,
+    init_devices,
+    init_gflags,
+    init_glog,
+    is_profiler_enabled,
+    less_than_ver,
+    load_op_library,
+    prune,
+    prune_backward,
+    reset_profiler,
+    run_shell_command,
+    set_tracer_option,
+    var_names,
+)
 from fluidx.executor.cuda import device_count
 from fluidx.flags import FLAGS
+from fluidx.inference import (
+    AnalysisConfig,
+    AnalysisPredictor,
+    MkldnnQuantizerConfig,
+    NativeConfig,
+    NativePaddlePredictor,
+    PaddleBuf,
+    PaddleDType,
+    PaddlePlace,
+    PaddlePredictor,
+    PaddleTensor,
+    ZeroCopyTensor,
+    create_paddle_predictor,
+    paddle_dtype_size,
+    paddle_tensor_to_bytes,
+)
 from fluidx.ir import Operator, OpRole, make_op
 from fluidx.ir.attrs import is_block
 from fluidx.ir.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc, plain_of
@@ -32,6 +70,8 @@ from fluidx.tensor import HeldRows as SelectedRows
 from fluidx.tensor import Place as _Place
 
 __all__ = [
+    "AnalysisConfig",
+    "AnalysisPredictor",
     "AttrType",
     "BlockDesc",
     "CPUPlace",
@@ -39,20 +79,38 @@ __all__ = [
     "CUDAPlace",
     "EOFException",
     "EnforceNotMet",
+    "EventSortingKey",
     "LoDTensor",
     "LoDTensorArray",
+    "MkldnnQuantizerConfig",
+    "NativeConfig",
+    "NativePaddlePredictor",
     "OpDesc",
+    "PaddleBuf",
+    "PaddleDType",
+    "PaddlePlace",
+    "PaddlePredictor",
+    "PaddleTensor",
     "Place",
+    "ProfilerState",
     "ProgramDesc",
     "Scope",
     "SelectedRows",
     "Tensor",
+    "TracerOption",
     "VarDesc",
     "Variable",
+    "ZeroCopyTensor",
+    "avx_supported",
+    "create_paddle_predictor",
+    "disable_profiler",
     "empty_var_name",
+    "enable_profiler",
+    "from_dlpack",
     "get_all_op_protos",
     "get_cuda_device_count",
     "get_fetch_variable",
+    "get_glibc_ver",
     "get_grad_op_desc",
     "get_op_attrs_default_value",
     "get_variable_tensor",
@@ -60,26 +118,59 @@ __all__ = [
     "grad_var_suffix",
     "has_grad_op_maker",
     "has_non_empty_grad_op_maker",
+    "init_devices",
+    "init_gflags",
+    "init_glog",
     "is_compiled_with_brpc",
     "is_compiled_with_cuda",
     "is_compiled_with_dist",
     "is_compiled_with_mkldnn",
+    "is_profiler_enabled",
+    "kAll",
+    "kAllOpDetail",
+    "kAve",
+    "kCPU",
+    "kCUDA",
+    "kCalls",
     "kControlDepVarName",
+    "kDefault",
+    "kDisabled",
     "kEmptyVarName",
     "kGradVarSuffix",
+    "kMax",
+    "kMin",
     "kNewGradSuffix",
+    "kOpDetail",
     "kTempVarName",
+    "kTotal",
     "kZeroVarSuffix",
+    "less_than_ver",
+    "load_op_library",
     "loaded_var_suffix",
     "op_proto_and_checker_maker",
     "op_support_gpu",
+    "paddle_dtype_size",
+    "paddle_tensor_to_bytes",
+    "prune",
+    "prune_backward",
+    "reset_profiler",
+    "run_shell_command",
     "set_feed_variable",
+    "set_tracer_option",
     "size_of_dtype",
+    "var_names",
 ]
 
 Tensor = LoDTensor
 Variable = ScopeVar
 _Scope = Scope
+
+kDisabled, kCPU = ProfilerState.kDisabled, ProfilerState.kCPU
+kCUDA, kAll = ProfilerState.kCUDA, ProfilerState.kAll
+kDefault, kCalls = EventSortingKey.kDefault, EventSortingKey.kCalls
+kTotal, kMin = EventSortingKey.kTotal, EventSortingKey.kMin
+kMax, kAve = EventSortingKey.kMax, EventSortingKey.kAve
+kOpDetail, kAllOpDetail = TracerOption.kOpDetail, TracerOption.kAllOpDetail
 
 #: what ``core.<name>`` needs that fluidx has not
 _ABSENT = {
@@ -87,19 +178,14 @@ _ABSENT = {
     "Tracer": "dygraph mode",
     "Layer": "dygraph mode",
     "ParallelExecutor": "use fluid.CompiledProgram",
-    "AnalysisConfig": "the C++ inference library; use fluid.io.load_inference_model",
-    "create_paddle_predictor": "the C++ inference library; use "
-    "fluid.io.load_inference_model",
-    "AnalysisPredictor": "the C++ inference library; use fluid.io.load_inference_model",
     "Executor": "use fluid.Executor",
     "Graph": "graphs are views: program.graph()",
     "IrGraph": "graphs are views: program.graph()",
     "ops": "dygraph mode",
     "BackwardStrategy": "dygraph mode",
     "LoDTensorBlockingQueue": "use fluid.io.DataLoader.from_generator",
-    "enable_profiler": "use fluid.profiler",
-    "disable_profiler": "use fluid.profiler",
     "BoxPS": "BoxPS hardware",
+    "PaddlePassBuilder": "there are no lists of graph passes",
     "Gloo": "the Gloo library",
 }
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 from fluidx import kernels
+from fluidx.arguments import as_integer
 from fluidx.initializer import Constant, Xavier
 from fluidx.ir import (
     BuildError,
@@ -18,29 +19,23 @@ from fluidx.ir import (
     default_startup_program,
     unique_name,
 )
+from fluidx.ir.errors import EnforceNotMet
 from fluidx.kernels import VarType, as_dtype, is_floating
 from fluidx.param_attr import ParamAttr, WeightNormParamAttr
 
-__all__ = ["LayerHelper"]
+__all__ = ["LayerHelper", "LayerHelperBase"]
 
 
-class LayerHelper:
-    """Builds one layer into the default programs.
+class LayerHelperBase:
+    """Names, parameters and variables of one layer, in the default programs.
 
-    layer_type: prefix of generated names. kwargs: the layer's own arguments; known
-    are name, param_attr, bias_attr, act, input, dtype, use_cudnn. A layer without a
-    name takes ``<layer_type>_<n>``; its parameters are ``<name>.w_<n>`` and
-    ``<name>.b_<n>``, its temporaries ``<name>.tmp_<n>``. Mirrors
-    ``fluid.layer_helper.LayerHelper``.
+    name: of the layer, such as ``fc_0``; layer_type: ``fc``. Mirrors
+    ``fluid.layer_helper_base.LayerHelperBase``.
     """
 
-    def __init__(self, layer_type: str, **kwargs: Any) -> None:
+    def __init__(self, name: str, layer_type: str) -> None:
+        self.name = name
         self.layer_type = layer_type
-        self.kwargs = kwargs
-        name = kwargs.get("name")
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"{layer_type}: name must be a string, got {name!r}")
-        self.name: str = unique_name.generate(layer_type) if name is None else name
 
     @property
     def main_program(self) -> Program:
@@ -50,70 +45,11 @@ class LayerHelper:
     def startup_program(self) -> Program:
         return default_startup_program()
 
-    # ------------------------------------------------ inputs
-
-    def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
-        """The input argument as a list; TypeError for anything but Variables."""
-        given: Any = self.kwargs.get(input_param_name)
-        many: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
-        for item in many:
-            if not isinstance(item, Variable):
-                raise TypeError(
-                    f"{self.layer_type}: {input_param_name} must be a Variable or a "
-                    f"list of them, got {item.__class__.__name__} {item!r:.60}"
-                )
-        return many
-
-    def input(self, input_param_name: str = "input") -> Variable:
-        """The only input."""
-        many = self.multiple_input(input_param_name)
-        if len(many) != 1:
-            raise ValueError(
-                f"{self.layer_type}: takes one {input_param_name}, got {len(many)}"
-            )
-        return many[0]
-
-    def input_dtype(self, input_param_name: str = "input") -> VarType:
-        """The dtype that all inputs share; ValueError if they differ."""
-        found = {v.dtype for v in self.multiple_input(input_param_name)}
-        if len(found) > 1:
-            names = sorted(str(d) for d in found)
-            raise ValueError(f"{self.layer_type}: inputs of several dtypes: {names}")
-        return found.pop()
+    def to_variable(self, value: Any, name: str | None = None) -> NoReturn:
+        """EnforceNotMet: it is for dygraph mode, which fluidx has not."""
+        raise EnforceNotMet("to_variable could only be called in dygraph mode")
 
     # ------------------------------------------------ parameters
-
-    @property
-    def param_attr(self) -> Any:
-        return self._attr("param_attr")
-
-    @property
-    def bias_attr(self) -> Any:
-        return self._attr("bias_attr")
-
-    def _attr(self, which: str) -> Any:
-        try:
-            return ParamAttr._to_attr(self.kwargs.get(which))
-        except TypeError as error:
-            raise TypeError(f"{self.layer_type}: {which}: {error}") from None
-
-    def multiple_param_attr(self, length: int) -> list[Any]:
-        """One attribute per input; a single one is copied for each."""
-        given = self.param_attr
-        many = given if isinstance(given, list) else [given]
-        if len(many) == 1:
-            return [copy.copy(many[0]) for _ in range(length)]
-        if len(many) != length:
-            raise ValueError(
-                f"{self.layer_type}: {length} inputs, but {len(many)} param_attr"
-            )
-        return many
-
-    def iter_inputs_and_params(
-        self, input_param_name: str = "input"
-    ) -> Iterator[tuple[Variable, Any]]:
-        inputs = self.multiple_input(input_param_name)
-        yield from zip(inputs, self.multiple_param_attr(len(inputs)))
 
     def create_parameter(
         self,
@@ -141,10 +77,13 @@ class LayerHelper:
         self._give_initializer(attr, dtype, is_bias, default_initializer)
         if attr.name is None:
             attr.name = unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
-        if any(int(d) <= 0 for d in shape):
+        shape = [
+            as_integer(d, f"a size of {attr.name}", self.layer_type) for d in shape
+        ]
+        if any(d <= 0 for d in shape):
             raise BuildError(
                 f"{self.layer_type}: parameter {attr.name} would have shape "
-                f"{[int(d) for d in shape]}; its sizes must be known and positive"
+                f"{shape}; its sizes must be known and positive"
             )
         if isinstance(attr, WeightNormParamAttr):
             from fluidx.layers.weight_norm import weight_norm_parameter
@@ -182,12 +121,6 @@ class LayerHelper:
                 "initializer; give one in its ParamAttr or as default_initializer"
             )
         attr.initializer = Constant(0.0) if is_bias else Xavier()
-
-    def get_parameter(self, name: str) -> Parameter:
-        found = self.main_program.global_block().var(name)
-        if not isinstance(found, Parameter):
-            raise ValueError(f"{self.layer_type}: {name} is no parameter")
-        return found
 
     # ------------------------------------------------ variables
 
@@ -257,19 +190,110 @@ class LayerHelper:
             initializer=initializer,
         )
 
+
+class LayerHelper(LayerHelperBase):
+    """Builds one layer into the default programs.
+
+    layer_type: prefix of generated names. kwargs: the layer's own arguments; known
+    are name, param_attr, bias_attr, act, input, dtype, use_cudnn. A layer without a
+    name takes ``<layer_type>_<n>``; its parameters are ``<name>.w_<n>`` and
+    ``<name>.b_<n>``, its temporaries ``<name>.tmp_<n>``. Mirrors
+    ``fluid.layer_helper.LayerHelper``.
+    """
+
+    def __init__(self, layer_type: str, **kwargs: Any) -> None:
+        self.kwargs = kwargs
+        name = kwargs.get("name")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"{layer_type}: name must be a string, got {name!r}")
+        made = unique_name.generate(layer_type) if name is None else name
+        super().__init__(made, layer_type)
+
+    # ------------------------------------------------ inputs
+
+    def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
+        """The input argument as a list; TypeError for anything but Variables."""
+        given: Any = self.kwargs.get(input_param_name)
+        many: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
+        for item in many:
+            if not isinstance(item, Variable):
+                raise TypeError(
+                    f"{self.layer_type}: {input_param_name} must be a Variable or a "
+                    f"list of them, got {item.__class__.__name__} {item!r:.60}"
+                )
+        return many
+
+    def input(self, input_param_name: str = "input") -> Variable:
+        """The only input."""
+        many = self.multiple_input(input_param_name)
+        if len(many) != 1:
+            raise ValueError(
+                f"{self.layer_type}: takes one {input_param_name}, got {len(many)}"
+            )
+        return many[0]
+
+    def input_dtype(self, input_param_name: str = "input") -> VarType:
+        """The dtype that all inputs share; ValueError if they differ."""
+        found = {v.dtype for v in self.multiple_input(input_param_name)}
+        if len(found) > 1:
+            names = sorted(str(d) for d in found)
+            raise ValueError(f"{self.layer_type}: inputs of several dtypes: {names}")
+        return found.pop()
+
+    def is_instance(self, param_name: str, cls: type) -> None:
+        """TypeError unless this argument is of that class."""
+        given = self.kwargs.get(param_name)
+        if not isinstance(given, cls):
+            raise TypeError(
+                f"{self.layer_type}: {param_name} must be a {cls.__name__}, got "
+                f"{given!r:.60}"
+            )
+
+    # ------------------------------------------------ parameters
+
+    @property
+    def param_attr(self) -> Any:
+        return self._attr("param_attr")
+
+    @property
+    def bias_attr(self) -> Any:
+        return self._attr("bias_attr")
+
+    def _attr(self, which: str) -> Any:
+        try:
+            return ParamAttr._to_attr(self.kwargs.get(which))
+        except TypeError as error:
+            raise TypeError(f"{self.layer_type}: {which}: {error}") from None
+
+    def multiple_param_attr(self, length: int) -> list[Any]:
+        """One attribute per input; a single one is copied for each."""
+        given = self.param_attr
+        many = given if isinstance(given, list) else [given]
+        if len(many) == 1:
+            return [copy.copy(many[0]) for _ in range(length)]
+        if len(many) != length:
+            raise ValueError(
+                f"{self.layer_type}: {length} inputs, but {len(many)} param_attr"
+            )
+        return many
+
+    def iter_inputs_and_params(
+        self, input_param_name: str = "input"
+    ) -> Iterator[tuple[Variable, Any]]:
+        inputs = self.multiple_input(input_param_name)
+        yield from zip(inputs, self.multiple_param_attr(len(inputs)))
+
+    def get_parameter(self, name: str) -> Parameter:
+        found = self.main_program.global_block().var(name)
+        if not isinstance(found, Parameter):
+            raise ValueError(f"{self.layer_type}: {name} is no parameter")
+        return found
+
     # ------------------------------------------------ ops
 
-    def append_op(
-        self,
-        type: str,
-        inputs: Mapping[str, Any] | None = None,
-        outputs: Mapping[str, Any] | None = None,
-        attrs: Mapping[str, Any] | None = None,
-        stop_gradient: bool = False,
-    ) -> Operator:
-        return self.main_program.current_block().append_op(
-            type, inputs, outputs, attrs, stop_gradient
-        )
+    def append_op(self, *args: Any, **kwargs: Any) -> Operator:
+        """An op in the current block; see `Block.append_op`."""
+        return self.main_program.current_block().append_op(*args, **kwargs)
 
     def append_bias_op(
         self, input_var: Variable, dim_start: int = 1, dim_end: int | None = None

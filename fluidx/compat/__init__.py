@@ -22,8 +22,10 @@ import sys
 import warnings
 from pathlib import Path
 
+from . import conversions as _conversions
 from . import old_names as _old_names
 from .finder import AbsentFinder, Finder
+from .inner_names import answer_all
 from .submodules import open_layers
 
 __all__ = ["PATH", "install", "install_as_paddle", "installed", "uninstall"]
@@ -47,6 +49,7 @@ def install_as_paddle(*, replace: bool = False, old_names: bool = True) -> None:
     """
     if old_names and os.environ.get("FLUIDX_OLD_NAMES", "1") != "0":
         _old_names.restore()
+        _conversions.restore()
     if installed():
         return
     real = real_paddle()
@@ -63,6 +66,7 @@ def install_as_paddle(*, replace: bool = False, old_names: bool = True) -> None:
     if PATH not in sys.path:
         sys.path.append(PATH)
     open_layers()
+    answer_all()
 
 
 def install() -> None:

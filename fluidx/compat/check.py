@@ -98,7 +98,9 @@ def _findings(use: Use, old: set[str]) -> list[Finding]:
         return [Finding(use.line, "python", use.name, MISSING, why)] if why else []
     found = _name(use)
     layer = use.name.removeprefix("paddle.fluid.layers.")
-    if found and found[0].status != MISSING and kernels.has(layer):
+    # the layer fc builds other ops; the op fc is of saved models only
+    own = layer != "fc" and kernels.has(layer)
+    if found and found[0].status != MISSING and own:
         found.append(Finding(use.line, "op", layer, WORKS))
     return found
 
@@ -187,6 +189,8 @@ def _below(owner: Any, part: str, name: str) -> Any:
             why = why or str(error).partition(": ")[2]
         except ImportError as error:
             raise LookupError(str(error)) from None
+        if part in getattr(owner, "__all__", ()):  # paddle.__version__
+            return getattr(owner, part)
     else:
         try:
             return getattr(owner, part)

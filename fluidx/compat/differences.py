@@ -31,8 +31,22 @@ DIFFERENCES = {
     "contrib.summary": "counts grouped convolutions and layers with biases right",
     "contrib.model_stat.summary": "counts grouped convolutions right",
     "contrib.op_freq_statistic": "works (on Python 3 the reference's fails)",
+    "contrib.layers.fused_elemwise_activation": (
+        "the gradient of a smaller y is right where nothing is saved"
+    ),
+    "contrib.layers.partial_sum": "a negative start_index counts from the end",
+    "contrib.layers.shuffle_batch": "other random numbers from the same seed",
+    "layers.dynamic_decode": "right gradients for a loss of several outputs",
     "layers.softmax_with_cross_entropy": "rows of ignore_index have no gradient",
     "layers.group_norm": "without a scale, gradients include the mean's part",
+    "layers.spectral_norm": "gradients are those of the formula, u and v held",
+    "clip.set_gradient_clip": (
+        "param_list may name a part of the parameters (the reference then clips none)"
+    ),
+    "optimizer.ExponentialMovingAverage": (
+        "thres_steps may be an integer; apply may be called again and again"
+    ),
+    "optimizer.RecomputeOptimizer": "batch_norm's statistics move once in a step",
     "layers.uniform_random": "other random numbers from the same seed",
     "layers.gaussian_random": "other random numbers from the same seed",
     "layers.dropout": "other random numbers from the same seed",

@@ -11,6 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any
 
+from .inner_names import answer
 from .names import ABSENT, absent, real_name
 from .submodules import layers_module
 
@@ -76,7 +77,7 @@ def find_module(name: str) -> ModuleType:
     real = real_name(name)
     made = layers_module(real)
     if made is not None:
-        return made
+        return answer(made)
     try:
         found = importlib.import_module(real)
     except ModuleNotFoundError as error:
@@ -88,7 +89,7 @@ def find_module(name: str) -> ModuleType:
     if name == "paddle.dataset":
         # the import has put it where fluid.dataset is looked for
         importlib.import_module("fluidx").__dict__.pop("dataset", None)
-    return found
+    return answer(found)
 
 
 def _missing(name: str) -> ModuleNotFoundError:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from typing import Any
 
+from .inner_names import answer
 from .names import absent, own_module
 
 __all__ = ["attribute"]
@@ -31,7 +32,7 @@ def attribute(name: str) -> Any:
         raise AttributeError(f"module 'fluidx' has no attribute {name!r}")
     module = own_module(name) or f"fluidx.{name}"
     if _exists(module):
-        return importlib.import_module(module)
+        return answer(importlib.import_module(module))
     if name in _HOMES:
         return getattr(importlib.import_module(f"fluidx.{_HOMES[name]}"), name)
     raise AttributeError(f"fluidx (paddle.fluid) has no {name!r}{absent(name)}")

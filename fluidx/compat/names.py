@@ -36,7 +36,7 @@ _REAL = {
 _DYGRAPH = "dygraph (imperative) mode is not part of fluidx; it runs static programs"
 _CPP = "fluidx has no headers and no library to build C++ against"
 _SERVERS = "the parameter servers of the PSLib, which is not open source"
-_IMAGES = "needs OpenCV; read images with your own tools"
+_IMAGES = "see paddle.dataset.image"
 _INNER = "a part of the reference's inside, which has no counterpart in fluidx"
 _SLIM = "model compression (slim) is not part of fluidx"
 
@@ -57,7 +57,6 @@ ABSENT = {
     "dygraph_utils": _DYGRAPH,
     "contrib.slim": _SLIM,
     "contrib.quantize": _SLIM,
-    "contrib.decoder": "use fluid.layers.beam_search and fluid.layers.While",
     "proto": "program.desc.serialize_to_string() gives the bytes of a program",
     "hapi": "the high-level API of paddle.incubate is not part of fluidx",
     **dict.fromkeys(_DYGRAPH_CLASSES, f"a class of dygraph; {_DYGRAPH}"),
@@ -78,10 +77,6 @@ ABSENT = {
     "trainer_desc": _INNER,
     "trainer_factory": _INNER,
     "multiprocess_utils": _INNER,
-    "dataset.image": _IMAGES,
-    "dataset.flowers": _IMAGES,
-    "dataset.voc2012": _IMAGES,
-    "dataset.mq2007": "not one of the data sets that fluidx knows",
     "utils.image_util": _IMAGES,
     "utils.preprocess_img": _IMAGES,
     "utils.preprocess_util": _IMAGES,

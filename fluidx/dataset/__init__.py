@@ -1,9 +1,10 @@
 """Public data sets as readers (``paddle.dataset``), and datasets of files.
 
-Each module reads one data set: `mnist`, `cifar`, `conll05`, `imdb`, `imikolov`,
-`movielens`, `sentiment`, `uci_housing`, `wmt14`, `wmt16`. Its files are downloaded at
-first use, checked, and kept in ``~/.cache/paddle/dataset/<module>`` (`common`); without
-a network, put them there.
+Each module reads one data set: `cifar`, `conll05`, `flowers`, `imdb`, `imikolov`,
+`mnist`, `movielens`, `mq2007`, `sentiment`, `uci_housing`, `voc2012`, `wmt14`, `wmt16`.
+Its files are downloaded at first use, checked, and kept in
+``~/.cache/paddle/dataset/<module>`` (`common`); without a network, put them there.
+`image` prepares pictures.
 
 The names of ``fluid.dataset`` (`DatasetFactory` and its classes) stand here as well:
 both are called dataset.
@@ -25,12 +26,16 @@ _MODULES = (
     "cifar",
     "common",
     "conll05",
+    "flowers",
+    "image",
     "imdb",
     "imikolov",
     "mnist",
     "movielens",
+    "mq2007",
     "sentiment",
     "uci_housing",
+    "voc2012",
     "wmt14",
     "wmt16",
 )

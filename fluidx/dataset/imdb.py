@@ -15,7 +15,15 @@ from typing import Any
 
 from . import common
 
-__all__ = ["build_dict", "fetch", "test", "tokenize", "train", "word_dict"]
+__all__ = [
+    "build_dict",
+    "fetch",
+    "reader_creator",
+    "test",
+    "tokenize",
+    "train",
+    "word_dict",
+]
 
 URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"
 MD5 = "7c2ac02c03563afcf9b574c7e56c153a"
@@ -51,20 +59,29 @@ def build_dict(pattern: Any, cutoff: int) -> dict[Any, int]:
     return made
 
 
-def _reader(part: str, word_idx: dict[Any, int]) -> Reader:
+def reader_creator(
+    pos_pattern: Any, neg_pattern: Any, word_idx: dict[Any, int]
+) -> Reader:
+    """A reader of the members whose names match: the positive ones first."""
     unknown = word_idx["<unk>"]
 
-    def numbered(kind: str) -> list[list[int]]:
-        pattern = re.compile(rf"aclImdb/{part}/{kind}/.*\.txt$")
+    def numbered(pattern: Any) -> list[list[int]]:
         return [[word_idx.get(w, unknown) for w in ws] for ws in tokenize(pattern)]
 
-    samples = [(words, 0) for words in numbered("pos")]
-    samples += [(words, 1) for words in numbered("neg")]
+    samples = [(words, 0) for words in numbered(pos_pattern)]
+    samples += [(words, 1) for words in numbered(neg_pattern)]
 
     def read() -> Iterator[Any]:
         yield from samples
 
     return read
+
+
+def _reader(part: str, word_idx: dict[Any, int]) -> Reader:
+    positive, negative = (
+        re.compile(rf"aclImdb/{part}/{kind}/.*\.txt$") for kind in ("pos", "neg")
+    )
+    return reader_creator(positive, negative, word_idx)
 
 
 def train(word_idx: dict[Any, int]) -> Reader:

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import tarfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from . import common
 
-__all__ = ["DataType", "build_dict", "fetch", "test", "train"]
+__all__ = [
+    "DataType",
+    "build_dict",
+    "fetch",
+    "reader_creator",
+    "test",
+    "train",
+    "word_count",
+]
 
 URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"
 MD5 = "30177ea32e27c525793142b6bf2c8e2d"
@@ -36,11 +44,24 @@ def _lines(name: str) -> list[list[bytes]]:
     path = common.download(URL, "imikolov", MD5)
     with tarfile.open(path) as file:
         for member in file:
-            if member.name.removeprefix("./") == name:
+            if member.name.removeprefix("./") == name.removeprefix("./"):
                 held = file.extractfile(member)
                 assert held is not None
                 return [line.split() for line in held]
     raise ValueError(f"{path} has no {name}")
+
+
+def word_count(f: Iterable[Any], word_freq: Any = None) -> dict[Any, int]:
+    """Word -> how often it occurs in these lines; added to `word_freq`, if given.
+
+    Lines are bytes, or lists of words.
+    """
+    counts: dict[Any, int] = Counter() if word_freq is None else word_freq
+    for line in f:
+        words = line if isinstance(line, list) else line.split()
+        for word in (*words, "<s>", "<e>"):
+            counts[word] = counts.get(word, 0) + 1
+    return counts
 
 
 def build_dict(min_word_freq: int = 50) -> dict[Any, int]:
@@ -50,9 +71,8 @@ def build_dict(min_word_freq: int = 50) -> dict[Any, int]:
     is ``"<unk>"``, as in the reference.
     """
     counts: Counter[Any] = Counter()
-    for line in (*_lines(_TRAIN), *_lines(_VALID)):
-        counts.update(line)
-        counts.update(["<s>", "<e>"])
+    for name in (_TRAIN, _VALID):
+        word_count(_lines(name), counts)
     kept = [(word, n) for word, n in counts.items() if n > min_word_freq]
     kept.sort(key=lambda item: (-item[1], _text(item[0])))
     made = {word: i for i, (word, _) in enumerate(kept)}
@@ -64,7 +84,10 @@ def _text(word: Any) -> bytes:
     return word if isinstance(word, bytes) else word.encode()
 
 
-def _reader(name: str, word_idx: dict[Any, int], n: int, data_type: int) -> Reader:
+def reader_creator(
+    filename: str, word_idx: dict[Any, int], n: int, data_type: int
+) -> Reader:
+    """A reader of a member of the archive; see `train`."""
     if data_type not in (DataType.NGRAM, DataType.SEQ):
         raise ValueError(f"imikolov: there is no data type {data_type!r}")
     if data_type == DataType.NGRAM and n < 1:
@@ -73,7 +96,7 @@ def _reader(name: str, word_idx: dict[Any, int], n: int, data_type: int) -> Read
     start, end = word_idx["<s>"], word_idx["<e>"]
 
     def read() -> Iterator[Any]:
-        for line in _lines(name):
+        for line in _lines(filename):
             words = [word_idx.get(w, unknown) for w in line]
             if data_type == DataType.SEQ:
                 source, target = [start, *words], [*words, end]
@@ -89,12 +112,12 @@ def _reader(name: str, word_idx: dict[Any, int], n: int, data_type: int) -> Read
 
 def train(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
     """The reader of the training sentences; SEQ: of those up to n long (0: all)."""
-    return _reader(_TRAIN, word_idx, n, data_type)
+    return reader_creator(_TRAIN, word_idx, n, data_type)
 
 
 def test(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
     """The reader of the validation sentences."""
-    return _reader(_VALID, word_idx, n, data_type)
+    return reader_creator(_VALID, word_idx, n, data_type)
 
 
 def fetch() -> None:

@@ -14,10 +14,17 @@ from typing import Any
 
 from . import common
 
-__all__ = ["fetch", "get_dict", "test", "train"]
+__all__ = ["fetch", "get_dict", "reader_creator", "test", "train"]
 
 URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
 MD5_TRAIN = "0791583d57d5beb693b9414c5b36798c"
+#: files that scripts download by themselves
+URL_DEV_TEST = (
+    "http://www-lium.univ-lemans.fr/~schwenk/cslm_joint_paper/data/dev+test.tgz"
+)
+MD5_DEV_TEST = "7d7897317ddd8ba0ae5c5fa7248d3ff5"
+URL_MODEL = "http://paddlemodels.bj.bcebos.com/wmt%2Fwmt14.tgz"
+MD5_MODEL = "0cb4a5366189b6acba876491c8724fa3"
 START, END, UNK = "<s>", "<e>", "<unk>"
 UNK_IDX = 2
 LONGEST = 80
@@ -49,13 +56,13 @@ def _dicts(path: str, dict_size: int) -> list[dict[str, int]]:
         ]
 
 
-def _reader(ending: str, dict_size: int) -> Reader:
-    path = _path()
+def reader_creator(tar_file: str, file_name: str, dict_size: int) -> Reader:
+    """A reader of the member of an archive whose name ends in `file_name`."""
 
     def read() -> Iterator[Any]:
-        source, target = _dicts(path, dict_size)
-        with tarfile.open(path) as file:
-            for line in _member(file, path, ending):
+        source, target = _dicts(tar_file, dict_size)
+        with tarfile.open(tar_file) as file:
+            for line in _member(file, tar_file, file_name):
                 parts = line.split("\t")
                 if len(parts) != 2:
                     continue
@@ -71,12 +78,12 @@ def _reader(ending: str, dict_size: int) -> Reader:
 
 def train(dict_size: int) -> Reader:
     """The reader of the training pairs, with the first `dict_size` words."""
-    return _reader("train/train", dict_size)
+    return reader_creator(_path(), "train/train", dict_size)
 
 
 def test(dict_size: int) -> Reader:
     """The reader of the test pairs."""
-    return _reader("test/test", dict_size)
+    return reader_creator(_path(), "test/test", dict_size)
 
 
 def get_dict(dict_size: int, reverse: bool = True) -> tuple[Any, Any]:

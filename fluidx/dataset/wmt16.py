@@ -16,7 +16,7 @@ from typing import Any
 
 from . import common
 
-__all__ = ["fetch", "get_dict", "test", "train", "validation"]
+__all__ = ["fetch", "get_dict", "reader_creator", "test", "train", "validation"]
 
 DATA_URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt16.tar.gz"
 DATA_MD5 = "0c38be43600334966403524a40dcd81e"
@@ -34,7 +34,7 @@ def _path() -> str:
 def _pairs(path: str, part: str) -> Iterator[tuple[list[str], list[str]]]:
     """(English words, German words)."""
     with tarfile.open(path) as file:
-        held = file.extractfile(f"wmt16/{part}")
+        held = file.extractfile(part)
         assert held is not None
         for line in held:
             sides = line.decode().strip().split("\t")
@@ -47,7 +47,7 @@ def _words(path: str, lang: str) -> list[str]:
     """All words of the training sentences, by falling frequency."""
     side = 0 if lang == "en" else 1
     counts: Counter[str] = Counter()
-    for pair in _pairs(path, "train"):
+    for pair in _pairs(path, "wmt16/train"):
         counts.update(pair[side])
     ordered = sorted(counts, key=lambda w: -counts[w])
     return [START_MARK, END_MARK, UNK_MARK, *ordered]
@@ -61,27 +61,41 @@ def _checked(lang: str) -> str:
 
 def get_dict(lang: str, dict_size: int, reverse: bool = False) -> dict[Any, Any]:
     """Word -> number of the first `dict_size` words; reverse: number -> word."""
+    made = _dict(_path(), lang, dict_size)
+    return {i: w for w, i in made.items()} if reverse else made
+
+
+def _dict(path: str, lang: str, dict_size: int) -> dict[str, int]:
     most = TOTAL_EN_WORDS if _checked(lang) == "en" else TOTAL_DE_WORDS
-    words = _words(_path(), lang)[: min(dict_size, most)]
-    if reverse:
-        return dict(enumerate(words))
+    words = _words(path, lang)[: min(dict_size, most)]
     return {w: i for i, w in enumerate(words)}
 
 
-def _reader(part: str, src_size: int, trg_size: int, src_lang: str) -> Reader:
+def reader_creator(
+    tar_file: str,
+    file_name: str,
+    src_dict_size: int,
+    trg_dict_size: int,
+    src_lang: str,
+) -> Reader:
+    """A reader of a member of an archive, ``wmt16/train`` or its like."""
     other = "de" if _checked(src_lang) == "en" else "en"
-    path = _path()
-    source, target = get_dict(src_lang, src_size), get_dict(other, trg_size)
+    source = _dict(tar_file, src_lang, src_dict_size)
+    target = _dict(tar_file, other, trg_dict_size)
     start, end, unknown = 0, 1, 2
 
     def read() -> Iterator[Any]:
-        for pair in _pairs(path, part):
+        for pair in _pairs(tar_file, file_name):
             given, wanted = pair if src_lang == "en" else pair[::-1]
             numbers = [source.get(w, unknown) for w in given]
             ids = [target.get(w, unknown) for w in wanted]
             yield [start, *numbers, end], [start, *ids], [*ids, end]
 
     return read
+
+
+def _reader(part: str, src_size: int, trg_size: int, src_lang: str) -> Reader:
+    return reader_creator(_path(), f"wmt16/{part}", src_size, trg_size, src_lang)
 
 
 def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:

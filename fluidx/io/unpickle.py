@@ -246,11 +246,13 @@ def _finished(value: Any) -> Any:
     """The result with arrays in place of what stood for them, two levels deep.
 
     Each container is looked at once, however often it is referred to. What lies
-    deeper than parameters in a dict is of no use here.
+    deeper than parameters in a dict, or fields in a list of samples, is of no use here.
     """
     done: dict[int, Any] = {}
     if isinstance(value, dict):
         return {k: _inner(v, done) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_inner(v, done) for v in value]
     return _inner(value, done)
 
 

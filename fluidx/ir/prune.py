@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .block import Block
     from .program import Program
 
-__all__ = ["needed_ops", "prune_backward", "pruned_blocks", "reads"]
+__all__ = ["needed_ops", "prune_backward", "prune_to_ops", "pruned_blocks", "reads"]
 
 
 def reads(op: Operator) -> set[str]:
@@ -45,6 +45,22 @@ def pruned_blocks(program: Program, feeds: set[str], targets: set[str]) -> None:
     block = program.global_block()
     block.ops = needed_ops(block, feeds, targets)
     _drop_unused(program, keep=targets)
+
+
+def prune_to_ops(program: Program, feeds: set[str], places: set[int]) -> None:
+    """Drop, in place, all ops of block 0 but those at some places, and what they need.
+
+    feeds: variables taken as given.
+    """
+    block = program.global_block()
+    wanted: set[str] = set()
+    kept: list[Operator] = []
+    for place, op in reversed(list(enumerate(block.ops))):
+        if place in places or not wanted.isdisjoint(flat(op.outputs)):
+            kept.append(op)
+            wanted |= reads(op) - feeds
+    block.ops = kept[::-1]
+    _drop_unused(program, keep=set())
 
 
 def prune_backward(program: Program) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from fluidx.kernels import SelectedRows
 
 from .lod_tensor import Cell, LoDTensor
@@ -28,6 +30,8 @@ class ScopeVar(Cell):
         """The value as a tensor; setting it sets the variable."""
         if isinstance(self.value, SelectedRows):
             raise TypeError(f"{self.name} holds SelectedRows: use get_selected_rows()")
+        if self.value.__class__ in (int, float):
+            raise TypeError(f"{self.name} holds one number: use get_int, get_float")
         return LoDTensor(cell=self)
 
     def get_selected_rows(self) -> HeldRows:
@@ -40,6 +44,45 @@ class ScopeVar(Cell):
         if self.value is None:
             self.value = []
         return self.value  # type: ignore[no-any-return]
+
+    get_fetch_list = get_lod_tensor_array
+
+    # ------------------------------------------------ single numbers
+
+    def is_int(self) -> bool:
+        """Whether `set_int` has set it."""
+        return self.value.__class__ is int
+
+    def is_float(self) -> bool:
+        return self.value.__class__ is float
+
+    def set_int(self, value: int) -> None:
+        """Hold one number, outside of any tensor. TypeError: it holds another kind."""
+        self._check_kind(int)
+        if not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{self.name}: set_int takes an integer, got {value!r:.60}")
+        self.value = int(value)
+
+    def set_float(self, value: float) -> None:
+        """The same, as float32."""
+        self._check_kind(float)
+        self.value = float(np.float32(value))
+
+    def get_int(self) -> int:
+        """The number. TypeError: it holds none."""
+        return self._number(int)  # type: ignore[no-any-return]
+
+    def get_float(self) -> float:
+        return self._number(float)  # type: ignore[no-any-return]
+
+    def _number(self, kind: type) -> Any:
+        if self.value.__class__ is not kind:
+            raise TypeError(f"{self.name} holds no {kind.__name__}: {self!r}")
+        return self.value
+
+    def _check_kind(self, kind: type) -> None:
+        if self.value is not None:
+            self._number(kind)
 
     def __repr__(self) -> str:
         return f"<{self.name} = {self.value!r:.80}>"
