@@ -52,6 +52,9 @@ class DataFeeder:
         program: Program | None = None,
     ) -> None:
         block = (program or default_main_program()).global_block()
+        unknown = [n for n in feed_list if isinstance(n, str) and not block.has_var(n)]
+        if unknown:
+            raise ValueError(f"DataFeeder: the program has no variable {unknown[0]!r}")
         self.place = place
         self._fields: list[_Field] = []
         for item in feed_list:
@@ -66,7 +69,12 @@ class DataFeeder:
     def feed(self, iterable: Iterable[Any]) -> Feed:
         """One batch: name -> LoDTensor. ValueError: a sample does not fit."""
         count = len(self._fields)
-        samples = list(iterable)
+        try:
+            samples = list(iterable)
+        except TypeError:
+            raise TypeError(
+                f"DataFeeder.feed takes a list of samples, got {iterable!r:.60}"
+            ) from None
         for sample in samples:
             if len(sample) != count:
                 raise ValueError(

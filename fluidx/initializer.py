@@ -280,7 +280,8 @@ class XavierInitializer(_FanInitializer):
         seed: int = 0,
     ) -> None:
         super().__init__(uniform, seed)
-        self.fan_in, self.fan_out = fan_in, fan_out
+        self.fan_in = None if fan_in is None else _number(fan_in, "fan_in", self)
+        self.fan_out = None if fan_out is None else _number(fan_out, "fan_out", self)
 
     def _variance(self, param: Variable) -> float:
         fan_in, fan_out = self._compute_fans(param)

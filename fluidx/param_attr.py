@@ -43,6 +43,13 @@ class ParamAttr:
                 "ParamAttr: initializer must be one of fluid.initializer, got "
                 f"{initializer!r}"
             )
+        if isinstance(regularizer, type) or not (
+            regularizer is None or callable(regularizer)
+        ):
+            raise TypeError(
+                "ParamAttr: regularizer must be one of fluid.regularizer, got "
+                f"{regularizer!r}"
+            )
         if isinstance(learning_rate, bool) or not isinstance(
             learning_rate, (int, float)
         ):

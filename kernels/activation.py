@@ -13,6 +13,7 @@ import numpy as np
 
 from .arrays import blocks, fit, kept
 from .erf import erf
+from .infer import InferContext
 from .schema import Attr
 from .unary import CUDNN, MKLDNN, sigmoid_of, unary
 
@@ -300,6 +301,17 @@ def _tanh_slope(xp: Any, x: Any) -> Any:
 #: no probability is 0 (math::ValueClip in the reference): a loss stays finite
 SOFTMAX_FLOOR = -64.0
 
+
+def _infer_softmax(op: InferContext) -> None:
+    x, axis = op.input("X"), op.attr("axis")
+    rank = len(x.shape)
+    op.check(
+        not rank or -rank <= axis < rank,
+        f"axis {axis} is outside of X {x.shape}",
+    )
+    op.set("Out", like=x)
+
+
 softmax = unary(
     "softmax",
     ["Out"],
@@ -309,6 +321,7 @@ softmax = unary(
         Attr("is_test", bool, False),
         *CUDNN,
     ],
+    infer=_infer_softmax,
 )
 
 

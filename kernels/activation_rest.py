@@ -1,4 +1,4 @@
-"""erf, selu and label_smooth."""
+"""erf, selu, mish and label_smooth."""
 
 from __future__ import annotations
 
@@ -47,6 +47,28 @@ def _(xp: Any, x: Any, *, scale: float, alpha: float) -> Any:
 def _(xp: Any, out: Any, d: Any, *, scale: float, alpha: float) -> Any:
     # where x <= 0, scale * alpha * exp(x) is out + scale * alpha
     return d * xp.where(out > 0, scale, out + scale * alpha)
+
+
+mish = unary("mish", ["X"], [Attr("threshold", float, 20.0)])
+
+
+def _softplus(xp: Any, x: Any, threshold: float) -> Any:
+    """log(1 + exp(x)), by what it comes near to beyond the threshold."""
+    middle = xp.log1p(xp.exp(xp.minimum(x, threshold)))
+    return xp.where(x > threshold, x, xp.where(x < -threshold, xp.exp(x), middle))
+
+
+@mish.kernel
+def _(xp: Any, x: Any, *, threshold: float) -> Any:
+    """Misra, "Mish: a self regularized non-monotonic activation function" (2019)."""
+    return x * xp.tanh(_softplus(xp, x, threshold))
+
+
+@mish.grad_kernel
+def _(xp: Any, x: Any, d: Any, *, threshold: float) -> Any:
+    soft = _softplus(xp, x, threshold)
+    y = xp.tanh(soft)
+    return d * (y - x * (1.0 - y * y) * xp.expm1(-soft))
 
 
 label_smooth = op(

@@ -51,6 +51,18 @@ def run_time_shape(tensor: Any, parts: Any, shape: Sequence[int]) -> tuple[int, 
 
 # --- fill_constant -----------------------------------------------------------------
 
+
+def _infer_fill_constant(op: InferContext) -> None:
+    shape = op.attr("shape")
+    op.check(
+        op.has("ShapeTensor")
+        or op.has("ShapeTensorList")
+        or min(shape, default=0) >= 0,
+        f"shape must not hold negative sizes, got {list(shape)}",
+    )
+    infer_shape_attr(op)
+
+
 fill_constant = op(
     "fill_constant",
     ins=[In("ValueTensor", dispensable=True, no_grad=True), *SHAPE_INPUTS],
@@ -62,7 +74,7 @@ fill_constant = op(
         Attr("str_value", str, ""),
         Attr("value", float, 0.0),
     ],
-    infer=infer_shape_attr,
+    infer=_infer_fill_constant,
     grad=None,
     lod=None,
 )

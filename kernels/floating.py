@@ -51,6 +51,7 @@ FLOATS_ONLY = frozenset(
         "logsigmoid",
         "lrn",
         "margin_rank_loss",
+        "mish",
         "norm",
         "proximal_adagrad",
         "proximal_gd",

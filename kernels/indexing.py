@@ -20,12 +20,21 @@ __all__: list[str] = []
 # --- gather, scatter ----------------------------------------------------------
 
 
+def _check_indices(op: InferContext, slot: str) -> None:
+    meta = op.input(slot)
+    op.check(
+        meta.dtype in (VarType.INT32, VarType.INT64),
+        f"{slot} must hold int32 or int64, got {meta.dtype.name}",
+    )
+    op.check(
+        len(meta.shape) == 1 or (len(meta.shape) == 2 and meta.shape[1] in (1, -1)),
+        f"{slot} has shape {meta.shape}, not (n,) or (n, 1)",
+    )
+
+
 def _infer_gather(op: InferContext) -> None:
     x, index = op.input("X"), op.shape("Index")
-    op.check(
-        len(index) == 1 or (len(index) == 2 and index[1] in (1, -1)),
-        f"Index has shape {index}, not (n,) or (n, 1)",
-    )
+    _check_indices(op, "Index")
     op.set("Out", (index[0], *x.shape[1:]), x.dtype)
 
 
@@ -60,6 +69,7 @@ def _(xp: Any, x: Any, index: Any, d_out: Any, *, overwrite: bool) -> Any:
 
 def _infer_scatter(op: InferContext) -> None:
     x, ids, updates = op.input("X"), op.shape("Ids"), op.shape("Updates")
+    _check_indices(op, "Ids")
     op.check(
         len(updates) == len(x.shape)
         and all(p == q or -1 in (p, q) for p, q in zip(updates[1:], x.shape[1:])),

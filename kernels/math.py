@@ -44,7 +44,13 @@ def _infer_sum(op: InferContext) -> None:
         return
     shape = dense[0].shape
     for other in dense[1:]:
-        if len(other.shape) == len(shape):
+        if len(other.shape) != len(shape):
+            # () stands for an unknown shape too
+            op.check(
+                not (other.shape and shape) or other.kind is not VarType.LOD_TENSOR,
+                f"X of shapes {shape} and {other.shape} cannot be added up",
+            )
+        else:
             shape = tuple(q if p < 0 else p for p, q in zip(shape, other.shape))
     op.set("Out", shape, like=dense[0])
 
@@ -263,12 +269,20 @@ def _increment_grad(op: GradContext) -> Sequence[OpSpec]:
     ]
 
 
+def _infer_increment(op: InferContext) -> None:
+    shape = op.shape("X")
+    op.check(
+        all(d in (1, -1) for d in shape), f"X must have one element, got shape {shape}"
+    )
+    op.set("Out", like=op.input("X"))
+
+
 increment = op(
     "increment",
     ins=[In("X")],
     outs=[Out("Out")],
     attrs=[Attr("step", float, 1.0)],
-    infer=same_as("X"),
+    infer=_infer_increment,
     grad=_increment_grad,
     overwrites="X",
 )

@@ -56,7 +56,10 @@ def _(xp: Any, out: Any, indices: Any, label: Any) -> Any:
 
 def _infer_auc(op: InferContext) -> None:
     predict, label = op.shape("Predict"), op.shape("Label")
-    op.check(len(predict) == 2, f"Predict has shape {predict}, not (n, 2)")
+    op.check(
+        len(predict) == 2 and predict[1] in (1, 2, -1),
+        f"Predict has shape {predict}, not (n, 2): auc is for two classes",
+    )
     op.check(
         -1 in (predict[0], label[0]) or predict[0] == label[0],
         f"Predict has {predict[0]} rows, Label {label[0]}",

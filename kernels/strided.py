@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .grad import GradContext, OpSpec, grad_op
-from .infer import InferContext, same_as
+from .infer import InferContext
 from .manipulation import numbers
 from .registry import op
 from .schema import Attr, AttrType, In, Out
@@ -133,12 +133,22 @@ def _grad_reverse(op: GradContext) -> list[OpSpec]:
     return [OpSpec("reverse", inputs, {"Out": op.input_grad("X")}, dict(op.attrs))]
 
 
+def _infer_reverse(op: InferContext) -> None:
+    x, axes = op.input("X"), op.attr("axis")
+    rank = len(x.shape)
+    op.check(
+        not rank or all(-rank <= axis < rank for axis in axes),
+        f"axis {list(axes)} is outside of X {x.shape}",
+    )
+    op.set("Out", like=x)
+
+
 reverse = op(
     "reverse",
     ins=[In("X")],
     outs=[Out("Out")],
     attrs=[Attr("axis", AttrType.INTS)],
-    infer=same_as("X"),
+    infer=_infer_reverse,
     grad=_grad_reverse,
     view=True,
     lod=None,

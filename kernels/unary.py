@@ -11,7 +11,7 @@ from typing import Any
 
 from .arrays import fit
 from .grad import grad_op
-from .infer import same_as
+from .infer import InferRule, same_as
 from .registry import OpDef, op
 from .schema import Attr, In, Out
 
@@ -21,7 +21,12 @@ MKLDNN = (Attr("use_mkldnn", bool, False),)
 CUDNN = (Attr("use_cudnn", bool, False), *MKLDNN)
 
 
-def unary(name: str, needs: Iterable[str], attrs: Iterable[Attr] = ()) -> OpDef:
+def unary(
+    name: str,
+    needs: Iterable[str],
+    attrs: Iterable[Attr] = (),
+    infer: InferRule | None = None,
+) -> OpDef:
     """Declare an op of X whose output looks like X.
 
     Its kernels may write into X's and Out@GRAD's buffers (if they take `out`).
@@ -31,7 +36,7 @@ def unary(name: str, needs: Iterable[str], attrs: Iterable[Attr] = ()) -> OpDef:
         ins=[In("X")],
         outs=[Out("Out")],
         attrs=attrs,
-        infer=same_as("X"),
+        infer=infer or same_as("X"),
         grad=grad_op(needs=list(needs)),
         overwrites="X",
     )

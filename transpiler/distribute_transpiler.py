@@ -61,7 +61,14 @@ class DistributeTranspiler:
     """
 
     def __init__(self, config: DistributeTranspilerConfig | None = None) -> None:
-        self.config = config if config is not None else DistributeTranspilerConfig()
+        if config is None:
+            config = DistributeTranspilerConfig()
+        if not isinstance(config, DistributeTranspilerConfig):
+            raise TypeError(
+                f"{self.__class__.__name__}: config must be a "
+                f"DistributeTranspilerConfig, got {config!r:.60}"
+            )
+        self.config = config
         self.server_config = ServerRuntimeConfig()
         self.trainer_id = 0
         self._plan: ShardPlan | None = None
@@ -95,6 +102,8 @@ class DistributeTranspiler:
         if startup is None:
             startup = default_startup_program()
         for what in (main, startup):
+            if not isinstance(what, Program):
+                raise TypeError(f"transpile: expected a Program, got {what!r:.60}")
             if what._is_distributed:
                 raise TranspileError("this program was transpiled before")
         if self.config.mode == "pserver":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from typing import Any
 
 __all__ = ["add_parser"]
@@ -17,7 +19,10 @@ mpi), and find PADDLE_TRAINER_ENDPOINTS."""
 
 
 def _positive(text: str) -> int:
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text}: at least 1 is needed")
     return value
@@ -55,6 +60,18 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _launch(args: argparse.Namespace) -> int:
+    script = Path(args.script)
+    if script.is_dir() and not (script / "__main__.py").is_file():
+        said = f"{args.script!r} is a folder and has no __main__.py"
+    elif not script.exists():
+        said = f"there is no file {args.script!r}"
+    else:
+        return _launch_roles(args)
+    print(f"fluidx launch: {said}", file=sys.stderr)
+    return 2
+
+
+def _launch_roles(args: argparse.Namespace) -> int:
     if args.collective:
         return _launch_collective(args)
     from fluidx.distributed.launch import Launcher, bind_ports, pserver_roles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
@@ -62,12 +63,25 @@ def _run(args: argparse.Namespace) -> int:
     try:
         if args.module:
             sys.path.insert(0, os.getcwd())
+            if not _is_module(args.script):
+                said = f"there is no module {args.script!r}"
+                print(f"fluidx run: {said}", file=sys.stderr)
+                return 2
             runpy.run_module(args.script, None, "__main__", alter_sys=True)
             return 0
         return _run_file(Path(args.script))
     except (Exception, KeyboardInterrupt) as error:
         _show(error)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError as error:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
+            return False  # it, or a package around it
+        raise
 
 
 def _forget_own_path() -> None:
@@ -80,6 +94,10 @@ def _forget_own_path() -> None:
 def _run_file(path: Path) -> int:
     """Run a file as ``__main__``, or what a folder has as ``__main__.py``."""
     if path.is_dir():
+        if not (path / "__main__.py").is_file():
+            said = f"{str(path)!r} is a folder and has no __main__.py"
+            print(f"fluidx run: {said}", file=sys.stderr)
+            return 2
         runpy.run_path(str(path), run_name="__main__")
         return 0
     try:

@@ -81,7 +81,10 @@ class _Stop(BaseException):
 
 
 def _count(text: str) -> int:
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text}: at least 1 is needed")
     return value
@@ -146,6 +149,7 @@ def finish(parser: argparse.ArgumentParser, own: argparse.ArgumentParser) -> Non
         parser._add_action(action)
     parser.add_argument("script", metavar="SCRIPT")
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="...")
+    own.prog = parser.prog  # for what it says of options behind the script
     parser.set_defaults(own=own)
 
 
@@ -235,6 +239,25 @@ def capture(script: str, arguments: Sequence[str] = (), workers: int = 2) -> Cap
 
 
 @contextlib.contextmanager
+def _main_module(module: types.ModuleType, folder: Path) -> Iterator[None]:
+    """``__main__``; modules beside the script are forgotten afterwards.
+
+    Others stay, above all fluidx's own: kernels register once.
+    """
+    before = dict(sys.modules)
+    sys.modules["__main__"] = module
+    try:
+        yield
+    finally:
+        for name in sys.modules.keys() - before.keys():
+            file = getattr(sys.modules[name], "__file__", None)
+            own = file is not None and Path(file).resolve().is_relative_to(folder)
+            if own and name.partition(".")[0] != "fluidx":
+                del sys.modules[name]
+        sys.modules["__main__"] = before["__main__"]
+
+
+@contextlib.contextmanager
 def _as_main(
     module: types.ModuleType, path: Path, arguments: Sequence[str], workers: int
 ) -> Iterator[None]:
@@ -251,7 +274,7 @@ def _as_main(
     }
     with (
         mock.patch.dict(os.environ, environment),
-        mock.patch.dict(sys.modules, {"__main__": module}),
+        _main_module(module, path.parent.resolve()),
         mock.patch.object(sys, "argv", [str(path), *arguments]),
         mock.patch.object(sys, "path", [str(path.parent.resolve()), *sys.path]),
     ):

@@ -70,8 +70,15 @@ class GeneratorLoader:
     ) -> None:
         if feed_list is None:
             raise ValueError("DataLoader: feed_list must be given in static mode")
+        if not isinstance(feed_list, (list, tuple)):
+            raise TypeError(
+                "DataLoader: feed_list must be a list of Variables, got "
+                f"{feed_list!r:.60}"
+            )
         if capacity is None:
             raise ValueError("DataLoader: give a value to capacity")
+        if capacity < 1:
+            raise ValueError(f"DataLoader: capacity must be positive, got {capacity!r}")
         self._variables = list(feed_list)
         self._names = [v.name for v in self._variables]
         self._iterable = iterable

@@ -45,6 +45,10 @@ class DatasetBase:
 
     def set_batch_size(self, batch_size: int) -> None:
         """Samples per batch (1 unless set)."""
+        if not isinstance(batch_size, int):
+            raise TypeError(
+                f"set_batch_size: must be an integer, got {batch_size!r:.60}"
+            )
         if batch_size < 1:
             raise ValueError(f"set_batch_size: must be positive, got {batch_size}")
         self._desc.batch_size = batch_size
@@ -67,6 +71,8 @@ class DatasetBase:
         """
         slots, descs = [], []
         for var in var_list:
+            if not isinstance(var, Variable):
+                raise TypeError(f"set_use_var: takes Variables, got {var!r:.60}")
             if var.dtype not in (VarType.FP32, VarType.INT64):
                 raise ValueError(
                     f"set_use_var: {var.name} is {var.dtype}; datasets take float32 "

@@ -124,6 +124,11 @@ def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
     lacks stay. ModelFileError: a variable has no value yet (run the startup program
     first), or one of another shape or dtype. Mirrors ``fluid.io.set_program_state``.
     """
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(
+            "set_program_state: state_dict must be a dict name -> array, got "
+            f"{state_dict!r:.60}"
+        )
     scope = global_scope()
     unused = set(state_dict)
     values = {}

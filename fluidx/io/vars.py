@@ -250,6 +250,10 @@ def selected(
     if variables is None:
         every = list(valid_program(program).list_vars())
         variables = [v for v in every if predicate is None or predicate(v)]
+    if not isinstance(variables, (list, tuple, set, frozenset)):
+        raise TypeError(
+            f"{what}: vars must be a list of Variables, got {variables!r:.60}"
+        )
     found: dict[str, Variable] = {}
     for var in variables:
         if not isinstance(var, Variable):

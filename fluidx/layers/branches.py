@@ -37,8 +37,16 @@ def conditional_block(
     program = helper.main_program
     with sub_block(program) as inner:
         yield inner
+    append_conditional_block(inner, conditions, is_scalar)
+
+
+def append_conditional_block(
+    inner: Block, conditions: Sequence[Variable], is_scalar: bool
+) -> None:
+    """Append the op that runs a block, in the block around it."""
     reads, writes = outside(inner)
-    around = program.current_block()
+    around = inner.parent
+    assert around is not None
     around.append_op(
         "conditional_block",
         {"Cond": list(conditions), "Input": reads},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fluidx.arguments import as_integer, as_number
 from fluidx.initializer import Constant
 from fluidx.ir import Variable
 from fluidx.kernels import VarType
@@ -245,7 +246,7 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
     [3.0]
     """
     check_variable(x, "x", "increment")
-    attrs = {"step": float(value)}
+    attrs = {"step": as_number(value, "value", "increment")}
     return emit("increment", {"X": x}, attrs, out=x if in_place else None)
 
 
@@ -262,6 +263,7 @@ def autoincreased_step_counter(
     >>> fluid.layers.autoincreased_step_counter().dtype.name
     'INT64'
     """
+    begin = as_integer(begin, "begin", "autoincreased_step_counter")
     name = "@STEP_COUNTER@" if counter_name is None else counter_name
     helper = LayerHelper("global_step_counter")
     counter, is_new = helper.create_or_get_global_variable(

@@ -82,9 +82,15 @@ def crf_decoding(
     layer = "crf_decoding"
     check_dtype(input, "input", layer, FLOATS)
     helper = LayerHelper(layer, input=input, param_attr=param_attr)
+    name = getattr(helper.param_attr, "name", None)
+    if name is None:
+        raise ValueError(
+            f"{layer}: param_attr must name the parameter of linear_chain_crf, got "
+            f"{param_attr!r:.60}"
+        )
     inputs = {
         "Emission": input,
-        "Transition": helper.get_parameter(helper.param_attr.name),
+        "Transition": helper.get_parameter(name),
     }
     for slot, value in (("Label", label), ("Length", length)):
         if value is not None:

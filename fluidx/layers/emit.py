@@ -36,6 +36,19 @@ __all__ = [
 FLOATS = (VarType.FP16, VarType.BF16, VarType.FP32, VarType.FP64)
 INTEGERS = (VarType.INT32, VarType.INT64)
 
+#: ops whose layers take floats only, as in the reference (exp, abs, square, gelu and
+#: erf do take integers there)
+_OF_FLOATS = frozenset(
+    (
+        *("acos", "asin", "atan", "brelu", "ceil", "clip", "clip_by_norm", "cos"),
+        *("elu", "floor", "hard_shrink", "hard_sigmoid", "hard_swish", "leaky_relu"),
+        *("log", "logsigmoid", "matmul", "mul", "norm", "reciprocal", "relu"),
+        *("relu6", "round", "rsqrt", "selu", "sigmoid", "sign", "sin"),
+        *("smooth_l1_loss", "soft_relu", "softplus", "softshrink", "softsign"),
+        *("sqrt", "stanh", "swish", "tanh", "tanh_shrink", "thresholded_relu"),
+    )
+)
+
 
 def emit(
     type: str,
@@ -62,6 +75,8 @@ def emit(
             check_variables(value, arg, helper.layer_type)
         elif value is not None:
             check_variable(value, arg, helper.layer_type)
+    if type in _OF_FLOATS:
+        check_dtype(inputs["X"], "X", helper.layer_type, FLOATS)
     if dtype is None:
         dtype = _first(inputs).dtype
     if out is None:

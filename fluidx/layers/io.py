@@ -46,6 +46,8 @@ def data(
     """
     if not isinstance(name, str):
         raise TypeError(f"layers.data: name must be a string, got {name!r}")
+    if not is_integer(lod_level):
+        raise TypeError(f"layers.data: lod_level must be an integer, got {lod_level!r}")
     sizes = data_shape(shape, "layers.data")
     if append_batch_size and all(s >= 0 for s in sizes):
         sizes = [-1, *sizes]

@@ -11,6 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from fluidx.arguments import as_number, not_zero
 from fluidx.ir import Variable, default_main_program
 from fluidx.layers.branches import Switch
 from fluidx.layers.control_flow import autoincreased_step_counter
@@ -45,8 +48,19 @@ def _guard() -> Any:
     return default_main_program()._lr_schedule_guard()
 
 
-def _progress(decay_steps: float, staircase: bool) -> Any:
-    """Steps over `decay_steps`, whole with `staircase`."""
+def _rate(value: Any, who: str) -> Any:
+    """A learning rate: TypeError unless it is a number or a Variable."""
+    if not (is_number(value) or isinstance(value, Variable)):
+        raise TypeError(
+            f"{who}: learning_rate must be a number or a Variable, got {value!r:.60}"
+        )
+    return value
+
+
+def _progress(rate: Any, decay_steps: float, staircase: bool, who: str) -> Any:
+    """Steps over `decay_steps`, whole with `staircase`; checks the rate too."""
+    _rate(rate, who)
+    not_zero(decay_steps, "decay_steps", who)
     share = _step() / decay_steps
     return floor(share) if staircase else share
 
@@ -67,7 +81,8 @@ def exponential_decay(
     [0.8, 0.4, 0.2, 0.1]
     """
     with _guard():
-        return learning_rate * (decay_rate ** _progress(decay_steps, staircase))
+        progress = _progress(learning_rate, decay_steps, staircase, "exponential_decay")
+        return learning_rate * (decay_rate**progress)
 
 
 def natural_exp_decay(
@@ -85,7 +100,7 @@ def natural_exp_decay(
     [1.0, 0.3679, 0.1353, 0.0498]
     """
     with _guard():
-        progress = _progress(decay_steps, staircase)
+        progress = _progress(learning_rate, decay_steps, staircase, "natural_exp_decay")
         return learning_rate * exp(-1 * decay_rate * progress)
 
 
@@ -104,7 +119,9 @@ def inverse_time_decay(
     [0.6, 0.3, 0.2, 0.15]
     """
     with _guard():
-        progress = _progress(decay_steps, staircase)
+        progress = _progress(
+            learning_rate, decay_steps, staircase, "inverse_time_decay"
+        )
         return learning_rate / (1 + decay_rate * progress)
 
 
@@ -120,6 +137,9 @@ def noam_decay(d_model: float, warmup_steps: float, learning_rate: Any = 1.0) ->
     >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
     [0.1768, 0.3536, 0.2887, 0.25]
     """
+    _rate(learning_rate, "noam_decay")
+    not_zero(d_model, "d_model", "noam_decay")
+    not_zero(warmup_steps, "warmup_steps", "noam_decay")
     with _guard():
         step = _step(1)
         falling = step**-0.5
@@ -139,6 +159,9 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Any:
     >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
     [0.2, 0.1, 0.0, 0.1]
     """
+    _rate(learning_rate, "cosine_decay")
+    not_zero(step_each_epoch, "step_each_epoch", "cosine_decay")
+    not_zero(epochs, "epochs", "cosine_decay")
     with _guard():
         epoch: Any = floor(_step() / step_each_epoch)
         wave: Any = cos(epoch * math.pi / epochs)
@@ -164,6 +187,8 @@ def polynomial_decay(
     >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
     [0.9, 0.7, 0.5, 0.3]
     """
+    _rate(learning_rate, "polynomial_decay")
+    not_zero(decay_steps, "decay_steps", "polynomial_decay")
     with _guard():
         step = _step()
         if cycle:
@@ -193,6 +218,9 @@ def piecewise_decay(boundaries: Sequence[int], values: Sequence[float]) -> Any:
     >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
     [0.1, 0.05, 0.05, 0.01]
     """
+    for arg, given in (("boundaries", boundaries), ("values", values)):
+        if not isinstance(given, (list, tuple, np.ndarray)):
+            raise TypeError(f"piecewise_decay: {arg} must be a list, got {given!r:.60}")
     if len(values) != len(boundaries) + 1:
         raise ValueError(
             f"piecewise_decay: {len(boundaries)} boundaries need "
@@ -230,13 +258,11 @@ def linear_lr_warmup(
     >>> [round(float(exe.run(fetch_list=[rate])[0][0]), 4) for _ in range(4)]
     [0.1, 0.3, 0.5, 0.5]
     """
-    if not (is_number(learning_rate) or isinstance(learning_rate, Variable)):
-        raise TypeError(
-            "linear_lr_warmup: learning_rate must be a number or a Variable, got "
-            f"{learning_rate!r:.60}"
-        )
+    who = "linear_lr_warmup"
+    _rate(learning_rate, who)
+    not_zero(warmup_steps, "warmup_steps", who)
     dtype = learning_rate.dtype if isinstance(learning_rate, Variable) else "float32"
-    slope = float(end_lr) - float(start_lr)
+    slope = as_number(end_lr, "end_lr", who) - as_number(start_lr, "start_lr", who)
     with _guard():
         rate = create_global_var(
             [1], 0.0, dtype, persistable=True, name="learning_rate_warmup"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable
 from fluidx.kernels import as_dtype
 from fluidx.layer_helper import LayerHelper
@@ -129,7 +130,7 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
     """
     if not is_number(p):
         raise TypeError(f"dist: p must be a number, got {p!r}")
-    return emit("dist", {"X": x, "Y": y}, {"p": float(p)})
+    return emit("dist", {"X": x, "Y": y}, {"p": as_number(p, "p", "dist")})
 
 
 def allclose(

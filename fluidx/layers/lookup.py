@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidx.arguments import as_integer
 from fluidx.ir import Variable
 from fluidx.kernels import VarType
 from fluidx.layer_helper import LayerHelper
@@ -34,10 +35,11 @@ def lookup(
     if not isinstance(size, (list, tuple)) or len(size) != 2:
         raise ValueError(f"embedding: size must be [rows, width], got {size!r}")
     helper = LayerHelper("embedding", param_attr=param_attr)
-    rows = int(size[0])
+    rows, _ = (as_integer(n, "a size", "embedding") for n in size)
     if padding_idx is None:
         padding = -1
     else:
+        padding_idx = as_integer(padding_idx, "padding_idx", "embedding")
         if not -rows <= padding_idx < rows:
             raise ValueError(
                 f"embedding: padding_idx must be in [-{rows}, {rows}), got "

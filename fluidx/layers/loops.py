@@ -64,6 +64,12 @@ class While:
             yield
         self.status = While.AFTER_WHILE_BLOCK
         reads, writes = outside(body)
+        if self.cond_var.name not in writes:
+            raise ValueError(
+                f"While: nothing in its block sets the condition {self.cond_var.name} "
+                "anew, so it would never end; give it to a comparison as cond, or "
+                "assign to it"
+            )
         around = program.current_block()
         around.append_op(
             "while",
@@ -113,8 +119,10 @@ def while_loop(
                 f"nested alike; loop_vars is {loop_vars!r:.200}, body returned "
                 f"{results!r:.200}"
             )
+        for new in flatten(results):
+            check_variable(new, "what body returns", "while_loop")
         after = cond(*results)
         for new, old in zip(flatten(results), flatten(loop_vars)):
-            assign(check_variable(new, "what body returns", "while_loop"), old)
+            assign(new, old)
         assign(after, before)
     return pack(loop_vars, flatten(loop_vars))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import FLOATS, INTEGERS, check_dtype, check_variable, emit
@@ -207,7 +208,7 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
         "huber_loss",
         {"X": input, "Y": label},
         {"Out": made, "Residual": residual},
-        {"delta": float(delta)},
+        {"delta": as_number(delta, "delta", "huber_loss")},
     )
     return made
 
@@ -241,6 +242,6 @@ def smooth_l1(
         inputs["InsideWeight"] = inside_weight
     if outside_weight is not None:
         inputs["OutsideWeight"] = outside_weight
-    attrs = {"sigma": 1.0 if sigma is None else float(sigma)}
+    attrs = {"sigma": 1.0 if sigma is None else as_number(sigma, "sigma", "smooth_l1")}
     helper.append_op("smooth_l1_loss", inputs, {"Diff": diff, "Out": made}, attrs)
     return made

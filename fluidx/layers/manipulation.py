@@ -245,6 +245,12 @@ def concat(input: Any, axis: Any = 0, name: str | None = None) -> Variable:
     [[[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0, 1.0, 2.0]]]
     """
     many = check_variables(input, "input", "concat")
+    for var in many:
+        if var.dtype != many[0].dtype:
+            raise ValueError(
+                f"concat: {many[0].name} is {many[0].dtype.name}, {var.name} is "
+                f"{var.dtype.name}; cast one of them"
+            )
     inputs: dict[str, Any] = {"X": many}
     attrs: dict[str, Any] = {}
     if isinstance(axis, Variable):
@@ -341,8 +347,12 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     [[1.0, 2.0], [3.0, 4.0]]
     """
     check_variable(x, "x", "unstack")
+    if not (is_integer(axis) and -len(x.shape) <= axis < len(x.shape)):
+        raise IndexError(
+            f"unstack: axis {axis!r} is outside {x.name} of shape {list(x.shape)}"
+        )
     if num is None:
-        num = x.shape[axis] if x.shape else 0
+        num = x.shape[axis]
         if num <= 0:
             raise ValueError(
                 f"unstack: dimension {axis} of {x.name} {list(x.shape)} is not known; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable, device_guard
 from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
@@ -80,8 +81,8 @@ def clamp(
     if min is not None and max is not None and min > max:
         raise ValueError(f"clamp: min {min} is above max {max}")
     attrs = {
-        "min": float("-inf") if min is None else float(min),
-        "max": float("inf") if max is None else float(max),
+        "min": float("-inf") if min is None else as_number(min, "min", "clamp"),
+        "max": float("inf") if max is None else as_number(max, "max", "clamp"),
     }
     return emit("clip", {"X": input}, attrs, layer="clamp", name=name, out=output)
 
@@ -225,7 +226,10 @@ def full_like(
     """
     check_variable(input, "input", "full_like")
     kind = as_dtype("float32" if dtype is None else dtype)
-    attrs = {"value": float(fill_value), "dtype": int(kind)}
+    attrs = {
+        "value": as_number(fill_value, "fill_value", "full_like"),
+        "dtype": int(kind),
+    }
     with device_guard(device):
         made = emit(
             "fill_any_like",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable, default_main_program
 from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
@@ -155,7 +156,7 @@ def matmul(
     attrs = {
         "transpose_X": transpose_x,
         "transpose_Y": transpose_y,
-        "alpha": float(alpha),
+        "alpha": as_number(alpha, "alpha", "matmul"),
     }
     return emit("matmul", {"X": x, "Y": y}, attrs, name=name)
 
@@ -247,7 +248,7 @@ def dropout(
     if not seed and default_main_program().random_seed:
         seed = default_main_program().random_seed
     attrs = {
-        "dropout_prob": float(dropout_prob),
+        "dropout_prob": as_number(dropout_prob, "dropout_prob", "dropout"),
         "is_test": is_test,
         "fix_seed": seed is not None,
         "seed": seed or 0,
@@ -281,11 +282,14 @@ def scale(
     check_variable(x, "x", "scale")
     helper = LayerHelper("scale", act=act, name=name)
     inputs = {"X": x}
-    attrs: dict[str, Any] = {"bias": float(bias), "bias_after_scale": bias_after_scale}
+    attrs: dict[str, Any] = {
+        "bias": as_number(bias, "bias", "scale"),
+        "bias_after_scale": bias_after_scale,
+    }
     if isinstance(scale, Variable):
         inputs["ScaleTensor"] = scale
     else:
-        attrs["scale"] = float(scale)
+        attrs["scale"] = as_number(scale, "scale", "scale")
     made = helper.create_variable_for_type_inference(x.dtype)
     helper.append_op("scale", inputs, {"Out": made}, attrs)
     return helper.append_activation(made)
@@ -300,9 +304,10 @@ def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variab
     >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].tolist()
     [-1.0, 0.5, 1.0]
     """
-    if min > max:
+    low, high = as_number(min, "min", "clip"), as_number(max, "max", "clip")
+    if low > high:
         raise ValueError(f"clip: min {min} is above max {max}")
-    return emit("clip", {"X": x}, {"min": float(min), "max": float(max)}, name=name)
+    return emit("clip", {"X": x}, {"min": low, "max": high}, name=name)
 
 
 def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Variable:
@@ -316,7 +321,12 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
     >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(4)
     array([0.6, 0.8], dtype=float32)
     """
-    return emit("clip_by_norm", {"X": x}, {"max_norm": float(max_norm)}, name=name)
+    return emit(
+        "clip_by_norm",
+        {"X": x},
+        {"max_norm": as_number(max_norm, "max_norm", "clip_by_norm")},
+        name=name,
+    )
 
 
 def l2_normalize(
@@ -382,13 +392,14 @@ def label_smooth(
     array([[0.05, 0.95]], dtype=float32)
     """
     check_variable(label, "label", "label_smooth")
+    epsilon = as_number(epsilon, "epsilon", "label_smooth")
     if not 0 <= epsilon <= 1:
         raise ValueError(f"label_smooth: epsilon must be in [0, 1], got {epsilon!r}")
     label.stop_gradient = True
     return emit(
         "label_smooth",
         {"X": label, "PriorDist": prior_dist},
-        {"epsilon": float(epsilon)},
+        {"epsilon": as_number(epsilon, "epsilon", "label_smooth")},
         name=name,
         dtype=as_dtype(dtype),
     )

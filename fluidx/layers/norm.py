@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.initializer import Constant
 from fluidx.ir import Variable
 from fluidx.kernels import VarType
 from fluidx.layer_helper import LayerHelper
-from fluidx.layers.emit import FLOATS, check_dtype, one_of
+from fluidx.layers.emit import FLOATS, check_dtype, is_integer, one_of
 from fluidx.param_attr import ParamAttr
 
 __all__ = ["batch_norm", "layer_norm"]
@@ -90,7 +91,7 @@ def batch_norm(
     if isinstance(momentum, Variable):
         inputs["MomentumTensor"] = momentum
     else:
-        attrs["momentum"] = float(momentum)
+        attrs["momentum"] = as_number(momentum, "momentum", "batch_norm")
     outputs = {
         "Y": made,
         "MeanOut": mean,
@@ -147,6 +148,10 @@ def layer_norm(
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
     check_dtype(input, "input", "layer_norm", FLOATS)
+    if not is_integer(begin_norm_axis):
+        raise TypeError(
+            f"layer_norm: begin_norm_axis must be an integer, got {begin_norm_axis!r}"
+        )
     if not 0 < begin_norm_axis < len(input.shape):
         raise ValueError(
             f"layer_norm: begin_norm_axis {begin_norm_axis} does not go with input "

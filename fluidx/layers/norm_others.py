@@ -7,7 +7,7 @@ from typing import Any
 from fluidx.initializer import Constant
 from fluidx.ir import Variable
 from fluidx.layer_helper import LayerHelper
-from fluidx.layers.emit import FLOATS, check_dtype, one_of
+from fluidx.layers.emit import FLOATS, check_dtype, is_integer, one_of
 
 __all__ = ["group_norm", "instance_norm", "lrn"]
 
@@ -78,6 +78,8 @@ def group_norm(
     check_dtype(input, "input", "group_norm", FLOATS)
     one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))
     channels = input.shape[1 if data_layout == "NCHW" else -1]
+    if not is_integer(groups):
+        raise TypeError(f"group_norm: groups must be an integer, got {groups!r}")
     if groups < 1 or channels % groups:
         raise ValueError(
             f"group_norm: groups {groups} does not divide {channels} channels"

@@ -31,6 +31,7 @@ __all__ = [
     "leaky_relu",
     "log",
     "logsigmoid",
+    "mish",
     "pow",
     "reciprocal",
     "relu",
@@ -238,6 +239,23 @@ def hard_swish(
     """
     attrs = {"threshold": threshold, "scale": scale, "offset": offset}
     return emit("hard_swish", {"X": x}, attrs, name=name)
+
+
+def mish(x: Variable, threshold: float = 20, name: str | None = None) -> Variable:
+    """x * tanh(log(1 + exp(x))). Mirrors ``fluid.layers.mish``.
+
+    threshold: beyond it log(1 + exp(x)) is x, and below -threshold exp(x).
+    ValueError unless it is positive.
+
+    >>> import fluidx as fluid, numpy as np
+    >>> x = fluid.layers.assign(np.array([-3, 0, 40], "float32"))
+    >>> y = fluid.layers.mish(x)
+    >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].round(4).tolist()
+    [-0.14560000598430634, 0.0, 40.0]
+    """
+    if threshold <= 0:
+        raise ValueError(f"mish: threshold must be positive, got {threshold}")
+    return emit("mish", {"X": x}, {"threshold": threshold}, name=name)
 
 
 def swish(x: Variable, beta: float = 1.0, name: str | None = None) -> Variable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import (
@@ -52,7 +53,7 @@ def pad_constant_like(
     (4, 5)
     """
     inputs = {"X": x, "Y": y}
-    attrs = {"pad_value": float(pad_value)}
+    attrs = {"pad_value": as_number(pad_value, "pad_value", "pad_constant_like")}
     return emit("pad_constant_like", inputs, attrs, name=name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable, device_guard, unique_name
 from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
@@ -90,7 +91,11 @@ def uniform_random(
     >>> fluid.layers.uniform_random([2, 3]).shape
     (2, 3)
     """
-    attrs = {"min": float(min), "max": float(max), "seed": seed}
+    attrs = {
+        "min": as_number(min, "min", "uniform_random"),
+        "max": as_number(max, "max", "uniform_random"),
+        "seed": seed,
+    }
     return _drawn("uniform_random", shape, dtype, attrs, _long_sizes)
 
 
@@ -109,7 +114,11 @@ def gaussian_random(
     >>> fluid.layers.gaussian_random([2, 3], std=0.1).shape
     (2, 3)
     """
-    attrs = {"mean": float(mean), "std": float(std), "seed": seed}
+    attrs = {
+        "mean": as_number(mean, "mean", "gaussian_random"),
+        "std": as_number(std, "std", "gaussian_random"),
+        "seed": seed,
+    }
     return _drawn("gaussian_random", shape, dtype, attrs, _filled_sizes)
 
 
@@ -148,7 +157,11 @@ def uniform_random_batch_size_like(
     >>> made.shape, bool(((made >= 0) & (made <= 1)).all())
     ((3, 2), True)
     """
-    attrs = {"min": float(min), "max": float(max), "seed": seed}
+    attrs = {
+        "min": as_number(min, "min", "uniform_random_batch_size_like"),
+        "max": as_number(max, "max", "uniform_random_batch_size_like"),
+        "seed": seed,
+    }
     dims = (input_dim_idx, output_dim_idx)
     type = "uniform_random_batch_size_like"
     return _like(type, input, shape, dims, dtype, attrs)
@@ -174,7 +187,11 @@ def gaussian_random_batch_size_like(
     >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[y])[0].shape
     (3, 2)
     """
-    attrs = {"mean": float(mean), "std": float(std), "seed": seed}
+    attrs = {
+        "mean": as_number(mean, "mean", "gaussian_random_batch_size_like"),
+        "std": as_number(std, "std", "gaussian_random_batch_size_like"),
+        "seed": seed,
+    }
     dims = (input_dim_idx, output_dim_idx)
     type = "gaussian_random_batch_size_like"
     return _like(type, input, shape, dims, dtype, attrs)

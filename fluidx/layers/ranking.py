@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.initializer import Constant
 from fluidx.ir import Variable
 from fluidx.kernels import VarType
@@ -68,7 +69,13 @@ def margin_rank_loss(
         check_dtype(value, arg, layer, FLOATS)
     inputs = {"X1": left, "X2": right, "Label": label}
     extra = {"Activated": left.dtype}
-    return emit(layer, inputs, {"margin": float(margin)}, name=name, extra=extra)
+    return emit(
+        layer,
+        inputs,
+        {"margin": as_number(margin, "margin", "margin_rank_loss")},
+        name=name,
+        extra=extra,
+    )
 
 
 def rank_loss(
@@ -129,7 +136,7 @@ def center_loss(
             persistable=True,
             stop_gradient=True,
         )
-        Constant(float(alpha))(rate, rate.block)
+        Constant(as_number(alpha, "alpha", "center_loss"))(rate, rate.block)
     else:
         raise TypeError(
             f"center_loss: alpha must be a number or a Variable, got {alpha!r}"
@@ -195,7 +202,14 @@ def sigmoid_focal_loss(
     check_dtype(label, "label", layer, (VarType.INT32,))
     check_dtype(fg_num, "fg_num", layer, (VarType.INT32,))
     inputs = {"X": x, "Label": label, "FgNum": fg_num}
-    return emit(layer, inputs, {"gamma": float(gamma), "alpha": float(alpha)})
+    return emit(
+        layer,
+        inputs,
+        {
+            "gamma": as_number(gamma, "gamma", "sigmoid_focal_loss"),
+            "alpha": as_number(alpha, "alpha", "sigmoid_focal_loss"),
+        },
+    )
 
 
 def teacher_student_sigmoid_loss(
@@ -225,8 +239,14 @@ def teacher_student_sigmoid_loss(
         {"X": input, "Label": label},
         {"Y": made},
         {
-            "soft_max_up_bound": float(soft_max_up_bound),
-            "soft_max_lower_bound": float(soft_max_lower_bound),
+            "soft_max_up_bound": as_number(
+                soft_max_up_bound, "soft_max_up_bound", "teacher_student_sigmoid_loss"
+            ),
+            "soft_max_lower_bound": as_number(
+                soft_max_lower_bound,
+                "soft_max_lower_bound",
+                "teacher_student_sigmoid_loss",
+            ),
         },
     )
     return made

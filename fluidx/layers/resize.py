@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import (
@@ -86,7 +87,7 @@ def image_resize(
     elif scale <= 0:
         raise ValueError(f"{layer}: scale must be positive, got {scale!r}")
     else:
-        attrs["scale"] = float(scale)
+        attrs["scale"] = as_number(scale, "scale", "image_resize")
     if isinstance(actual_shape, Variable):
         actual_shape.stop_gradient = True
         inputs["OutSize"] = actual_shape
@@ -264,7 +265,9 @@ def image_resize_short(
         )
     size = [int(n) for n in input.shape[2:]]
     short = size.index(min(size))
-    ratio = float(out_short_len) / float(size[short])
+    ratio = as_number(out_short_len, "out_short_len", "image_resize_short") / float(
+        size[short]
+    )
     size[1 - short] = int(float(size[1 - short]) * ratio + 0.5)
     size[short] = int(out_short_len)
     return image_resize(input, size, resample=resample)

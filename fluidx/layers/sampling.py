@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidx.arguments import as_integer
 from fluidx.initializer import NumpyArrayInitializer
 from fluidx.ir import Variable
 from fluidx.kernels import VarType
@@ -52,8 +53,10 @@ def nce(
     check_dtype(input, "input", "nce", FLOATS)
     check_dtype(label, "label", "nce", (VarType.INT64,))
     one_of(sampler, "sampler", "nce", _SAMPLERS)
-    classes = int(num_total_classes)
-    count = 10 if num_neg_samples is None else int(num_neg_samples)
+    classes = as_integer(num_total_classes, "num_total_classes", "nce")
+    count = 10
+    if num_neg_samples is not None:
+        count = as_integer(num_neg_samples, "num_neg_samples", "nce")
     inputs: dict[str, Any] = {"Input": input, "Label": label}
     inputs["Weight"] = helper.create_parameter(
         helper.param_attr, [classes, input.shape[1]], input.dtype
@@ -204,9 +207,10 @@ def _nodes(
 ) -> int:
     """How many inner nodes the tree has; ValueError for a tree that is none."""
     if not custom:
+        num_classes = as_integer(num_classes, "num_classes", "hsigmoid")
         if num_classes < 2:
             raise ValueError(f"hsigmoid: num_classes must be 2 or more: {num_classes}")
-        return int(num_classes) - 1
+        return num_classes - 1
     for arg, value in (("path_table", table), ("path_code", code)):
         if value is None:
             raise ValueError(f"hsigmoid: is_custom needs {arg}")

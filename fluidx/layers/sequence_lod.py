@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable
 from fluidx.kernels import VarType, as_dtype
 from fluidx.layer_helper import LayerHelper
@@ -71,7 +72,11 @@ def sequence_pool(
         "sequence_pool",
         {"X": input},
         {"Out": made, "MaxIndex": index},
-        {"pooltype": kind, "is_test": is_test, "pad_value": float(pad_value)},
+        {
+            "pooltype": kind,
+            "is_test": is_test,
+            "pad_value": as_number(pad_value, "pad_value", "sequence_pool"),
+        },
     )
     if kind == "MAX":
         index.stop_gradient = True

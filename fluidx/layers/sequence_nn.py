@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidx.arguments import as_integer
 from fluidx.ir import Variable
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import (
@@ -96,7 +97,8 @@ def row_conv(
     """
     check_dtype(input, "input", "row_conv", FLOATS)
     helper = LayerHelper("row_conv", input=input, param_attr=param_attr, act=act)
-    shape = [future_context_size + 1, input.shape[-1]]
+    ahead = as_integer(future_context_size, "future_context_size", "row_conv")
+    shape = [ahead + 1, input.shape[-1]]
     weight = helper.create_parameter(helper.param_attr, shape, input.dtype)
     made = helper.create_variable_for_type_inference(input.dtype)
     helper.append_op("row_conv", {"X": input, "Filter": weight}, {"Out": made})

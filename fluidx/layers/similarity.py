@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Variable
 from fluidx.layer_helper import LayerHelper
 from fluidx.layers.emit import (
@@ -81,7 +82,10 @@ def add_position_encoding(
     for arg, value in (("alpha", alpha), ("beta", beta)):
         if not is_number(value):
             raise TypeError(f"{layer}: {arg} must be a number, got {value!r}")
-    attrs = {"alpha": float(alpha), "beta": float(beta)}
+    attrs = {
+        "alpha": as_number(alpha, "alpha", "add_position_encoding"),
+        "beta": as_number(beta, "beta", "add_position_encoding"),
+    }
     return emit(layer, {"X": input}, attrs, name=name)
 
 

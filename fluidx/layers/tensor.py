@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidx.arguments import as_number
 from fluidx.initializer import Constant, value_attrs
 from fluidx.ir import Parameter, Variable
 from fluidx.kernels import VarType, as_dtype
@@ -104,7 +105,9 @@ def create_global_var(
         name=name,
         stop_gradient=True,
     )
-    helper.set_variable_initializer(made, Constant(float(value), force_cpu))
+    helper.set_variable_initializer(
+        made, Constant(as_number(value, "value", "create_global_var"), force_cpu)
+    )
     return made
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from fluidx.initializer import Constant
 from fluidx.ir import Block, Variable, unique_name
 from fluidx.kernels import VarType
-from fluidx.layer_helper import LayerHelper
+from fluidx.layer_helper import LayerHelperBase
 from fluidx.param_attr import ParamAttr, WeightNormParamAttr
 
 __all__ = ["weight_norm_parameter"]
@@ -22,7 +22,7 @@ __all__ = ["weight_norm_parameter"]
 class _Norm:
     """Builds the op chain of a norm into one block, with the helper's names."""
 
-    def __init__(self, helper: LayerHelper, block: Block, dtype: VarType) -> None:
+    def __init__(self, helper: LayerHelperBase, block: Block, dtype: VarType) -> None:
         self.helper, self.block, self.dtype = helper, block, dtype
 
     def op(
@@ -93,7 +93,7 @@ def _length_shape(shape: Sequence[int], dim: int | None) -> list[int]:
 
 
 def weight_norm_parameter(
-    helper: LayerHelper, attr: WeightNormParamAttr, shape: list[int], dtype: VarType
+    helper: LayerHelperBase, attr: WeightNormParamAttr, shape: list[int], dtype: VarType
 ) -> Any:
     """The normalised weight, a plain Variable; its parts are the parameters."""
     if attr.dim is not None and not -1 <= attr.dim < len(shape):
@@ -137,7 +137,7 @@ def _part(attr: WeightNormParamAttr, suffix: str) -> ParamAttr:
 
 
 def _weight(
-    helper: LayerHelper,
+    helper: LayerHelperBase,
     length: Variable,
     direction: Variable,
     dim: int | None,

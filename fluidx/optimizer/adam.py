@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Block, Operator, Variable, name_scope
 
 from .base import Optimizer, Pairs
@@ -55,7 +56,7 @@ class AdamOptimizer(Optimizer):
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._beta1, self._beta2 = beta1, beta2
-        self._epsilon = float(epsilon)
+        self._epsilon = as_number(epsilon, "epsilon", self.__class__.__name__)
         self._lazy_mode = bool(lazy_mode)
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
@@ -82,7 +83,7 @@ class AdamOptimizer(Optimizer):
             if isinstance(beta, Variable):
                 inputs[f"{key.capitalize()}Tensor"] = beta
             else:
-                attrs[key] = float(beta)
+                attrs[key] = as_number(beta, key, self.__class__.__name__)
         return self._update(block, param_and_grad, _STATES, attrs, inputs)
 
 
@@ -117,8 +118,10 @@ class AdamaxOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._beta1, self._beta2 = float(beta1), float(beta2)
-        self._epsilon = float(epsilon)
+        who = self.__class__.__name__
+        self._beta1 = as_number(beta1, "beta1", who)
+        self._beta2 = as_number(beta2, "beta2", who)
+        self._epsilon = as_number(epsilon, "epsilon", self.__class__.__name__)
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
         for param in parameters:
@@ -186,15 +189,17 @@ class LambOptimizer(AdamOptimizer):
     ) -> None:
         super().__init__(
             learning_rate,
-            float(beta1),
-            float(beta2),
+            as_number(beta1, "beta1", self.__class__.__name__),
+            as_number(beta2, "beta2", self.__class__.__name__),
             epsilon,
             parameter_list,
             regularization,
             grad_clip,
             name,
         )
-        self._weight_decay = float(lamb_weight_decay)
+        self._weight_decay = as_number(
+            lamb_weight_decay, "lamb_weight_decay", self.__class__.__name__
+        )
         self._exclude = exclude_from_weight_decay_fn
 
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Block, Operator
 
 from .base import Optimizer
@@ -48,8 +49,12 @@ class AdagradOptimizer(Optimizer):
         initial_accumulator_value: float = 0.0,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._epsilon = float(epsilon)
-        self.initial_accumulator_value = float(initial_accumulator_value)
+        self._epsilon = as_number(epsilon, "epsilon", self.__class__.__name__)
+        self.initial_accumulator_value = as_number(
+            initial_accumulator_value,
+            "initial_accumulator_value",
+            self.__class__.__name__,
+        )
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
         for param in parameters:
@@ -90,8 +95,8 @@ class DecayedAdagradOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._decay = float(decay)
-        self._epsilon = float(epsilon)
+        self._decay = as_number(decay, "decay", self.__class__.__name__)
+        self._epsilon = as_number(epsilon, "epsilon", self.__class__.__name__)
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
         for param in parameters:
@@ -133,8 +138,8 @@ class AdadeltaOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._epsilon = float(epsilon)
-        self._rho = float(rho)
+        self._epsilon = as_number(epsilon, "epsilon", self.__class__.__name__)
+        self._rho = as_number(rho, "rho", self.__class__.__name__)
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
         for param in parameters:
@@ -186,9 +191,9 @@ class RMSPropOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._rho = float(rho)
-        self._epsilon = float(epsilon)
-        self._momentum = float(momentum)
+        self._rho = as_number(rho, "rho", self.__class__.__name__)
+        self._epsilon = as_number(epsilon, "epsilon", self.__class__.__name__)
+        self._momentum = as_number(momentum, "momentum", self.__class__.__name__)
         self._centered = bool(centered)
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
@@ -245,8 +250,9 @@ class FtrlOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._l1, self._l2 = float(l1), float(l2)
-        self._lr_power = float(lr_power)
+        self._l1 = as_number(l1, "l1", self.__class__.__name__)
+        self._l2 = as_number(l2, "l2", self.__class__.__name__)
+        self._lr_power = as_number(lr_power, "lr_power", self.__class__.__name__)
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
         for param in parameters:

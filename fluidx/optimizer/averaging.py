@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import (
     Block,
     Parameter,
@@ -109,7 +110,8 @@ class ExponentialMovingAverage(_Swap):
     decay: below 1. thres_steps: a Variable, the number of steps t; decay is then
     min(decay, (1 + t) / (10 + t)). Call `update` once, behind `minimize`. `apply`
     divides by 1 - decay ** steps, since averages start at zero (Kingma and Ba, 2015,
-    section 3). Mirrors ``fluid.optimizer.ExponentialMovingAverage``.
+    section 3). Mirrors ``fluid.optimizer.ExponentialMovingAverage``; there an integer
+    t has no effect, and a second `apply` divides what the first has divided.
 
     >>> import fluidx as fluid, numpy as np
     >>> x = fluid.layers.assign(np.array([[2]], "float32"))
@@ -136,7 +138,7 @@ class ExponentialMovingAverage(_Swap):
         name: str | None = None,
     ) -> None:
         self._name = name or ""
-        self._decay = float(decay)
+        self._decay = as_number(decay, "decay", self.__class__.__name__)
         self._thres_steps = thres_steps
         main = default_main_program()
         self._rate = global_variable(
@@ -262,7 +264,9 @@ class ModelAverage(_Swap, Optimizer):
         name: str | None = None,
     ) -> None:
         Optimizer.__init__(self, 0.0, None, regularization, None, name)
-        self.average_window = float(average_window_rate)
+        self.average_window = as_number(
+            average_window_rate, "average_window_rate", self.__class__.__name__
+        )
         self.min_average_window = int(min_average_window)
         self.max_average_window = int(max_average_window)
         self._pairs = _backups(".tmp")

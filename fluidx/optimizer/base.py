@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from fluidx import clip
+from fluidx.arguments import as_number
 from fluidx.backward import append_backward
 from fluidx.initializer import Constant
 from fluidx.ir import (
@@ -86,6 +87,13 @@ class Optimizer:
             raise TypeError(
                 f"{who}: learning_rate must be a number or a Variable, got "
                 f"{learning_rate.__class__.__name__} {learning_rate!r:.60}"
+            )
+        if isinstance(learning_rate, Variable) and any(
+            d != 1 for d in learning_rate.shape
+        ):
+            raise ValueError(
+                f"{who}: learning_rate must have one element, {learning_rate.name} has "
+                f"shape {list(learning_rate.shape)}"
             )
         if grad_clip is not None and not isinstance(grad_clip, clip.GradientClipBase):
             raise TypeError(
@@ -180,7 +188,7 @@ class Optimizer:
             unique_name.generate(f"{param.name}_{name}"),
             list(param.shape) if shape is None else list(shape),
             param.dtype if dtype is None else as_dtype(dtype),
-            float(fill_value),
+            as_number(fill_value, f"start of {name}", self.__class__.__name__),
             device,
         )
         self._accumulators[name][param.name] = var
@@ -300,7 +308,12 @@ class Optimizer:
         return [*given, *(p for p in program.all_parameters() if not p.trainable)]
 
     def apply_gradients(self, params_grads: Pairs) -> list[Operator]:
-        """Append clipping, weight decay and updates; returns the update ops."""
+        """Append clipping, weight decay and updates; returns the ops of updates."""
+        if not isinstance(params_grads, (list, tuple)):
+            raise TypeError(
+                f"{self.__class__.__name__}.apply_gradients takes a list of "
+                f"(parameter, gradient), got {params_grads!r:.60}"
+            )
         pairs = sorted(params_grads, key=lambda pair: str(pair[0].name))
         made, pairs = self._update_distributed_tables(pairs)
         if self._grad_clip is not None:
@@ -366,11 +379,11 @@ class Optimizer:
         program = default_main_program()
         block = program.current_block()
         pairs = [(p, g) for p, g in pairs if g is not None and p.trainable]
+        start = len(block.ops)
         self._create_accumulators(block, [p for p, _ in pairs])
         self._create_global_learning_rate()
-        made = []
         for pair in pairs:
             with program._optimized_guard(pair), name_scope("optimizer"):
-                made.append(self._append_optimize_op(block, pair))
+                self._append_optimize_op(block, pair)
         self._finish_update(block, pairs)
-        return made
+        return block.ops[start:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Block, Operator
 
 from .base import Optimizer
@@ -70,7 +71,7 @@ class MomentumOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._momentum = float(momentum)
+        self._momentum = as_number(momentum, "momentum", self.__class__.__name__)
         self._use_nesterov = bool(use_nesterov)
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
@@ -117,9 +118,11 @@ class LarsMomentumOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._momentum = float(momentum)
-        self._lars_coeff = float(lars_coeff)
-        self._lars_weight_decay = float(lars_weight_decay)
+        self._momentum = as_number(momentum, "momentum", self.__class__.__name__)
+        self._lars_coeff = as_number(lars_coeff, "lars_coeff", self.__class__.__name__)
+        self._lars_weight_decay = as_number(
+            lars_weight_decay, "lars_weight_decay", self.__class__.__name__
+        )
 
     def _create_accumulators(self, block: Block, parameters: Sequence[Any]) -> None:
         for param in parameters:

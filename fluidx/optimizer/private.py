@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import Block, Operator
 
 from .base import Optimizer
@@ -37,9 +38,9 @@ class DpsgdOptimizer(Optimizer):
         parameter_list: Iterable[Any] | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list)
-        self._clip = float(clip)
-        self._batch_size = float(batch_size)
-        self._sigma = float(sigma)
+        self._clip = as_number(clip, "clip", self.__class__.__name__)
+        self._batch_size = as_number(batch_size, "batch_size", self.__class__.__name__)
+        self._sigma = as_number(sigma, "sigma", self.__class__.__name__)
         # set it to draw the same noise in every run
         self._seed: int | None = None
 

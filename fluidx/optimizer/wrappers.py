@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from fluidx.arguments import as_number
 from fluidx.backward import append_backward
 from fluidx.clip import error_clip_callback
 from fluidx.ir import (
@@ -133,7 +134,7 @@ class LookaheadOptimizer:
                 f"LookaheadOptimizer: k must be a positive integer, got {k!r}"
             )
         self.inner_optimizer = inner_optimizer
-        self.alpha = float(alpha)
+        self.alpha = as_number(alpha, "alpha", self.__class__.__name__)
         self.k = k
         self.type = "lookahead"
 

@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from fluidx.arguments import as_number
+
 __all__ = [
     "ComposeNotAligned",
     "Reader",
@@ -39,11 +41,12 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
     return mapped
 
 
-def shuffle(reader: Reader, buf_size: int) -> Reader:
+def shuffle(reader: Reader, buf_size: float) -> Reader:
     """A reader that shuffles within stretches of `buf_size` samples.
 
     Draws from Python's `random`: ``random.seed`` fixes the order.
     """
+    buf_size = as_number(buf_size, "buf_size", "shuffle")
 
     def shuffled() -> Iterator[Any]:
         buffer: list[Any] = []
@@ -134,6 +137,11 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     size = int(batch_size)
     if size <= 0:
         raise ValueError(f"batch: batch_size must be positive, got {batch_size!r}")
+    if not callable(reader):
+        raise TypeError(
+            "batch: reader must be a function that begins a new pass each time it is "
+            f"called, got {reader!r:.60}"
+        )
 
     def batched() -> Iterator[Any]:
         samples = iter(reader())

@@ -163,6 +163,8 @@ class DistributedTranspiler(Fleet):
 
     def run_server(self) -> None:
         """Serve until all workers are done."""
+        if self.main_program is None:
+            raise RuntimeError("fleet.run_server comes after minimize")
         self._exe.run(self.main_program)
 
     # ------------------------------------------------ programs
@@ -233,6 +235,8 @@ class DistributedTranspiler(Fleet):
         ``fluid.io.save_persistables`` does.
         """
         program = main_program or self.main_program
+        if program is None:
+            raise RuntimeError("fleet.save_persistables comes after minimize")
         if isinstance(program, CompiledProgram):
             raise TypeError("save_persistables takes a Program, got a CompiledProgram")
         plan = program._parameters_on_pservers
