@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidx.tensor.one_element import as_fetched
+
 __all__ = ["WeightedAverage"]
 
 
@@ -47,4 +49,5 @@ class WeightedAverage:
         """The mean; ValueError before any value was added."""
         if self.numerator is None:
             raise ValueError("nothing to average yet: call add first")
-        return self.numerator / self.denominator
+        mean = self.numerator / self.denominator
+        return as_fetched(mean) if isinstance(mean, np.ndarray) else mean

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fluidx.arguments import as_number
 from fluidx.ir import (
     Block,
     Parameter,
@@ -123,8 +124,8 @@ def error_clip_callback(block: Block, context: Mapping[str, str]) -> None:
 
 
 def _bounds(who: str, max: float, min: float | None) -> tuple[float, float]:
-    high = float(max)
-    low = -high if min is None else float(min)
+    high = as_number(max, "max", who)
+    low = -high if min is None else as_number(min, "min", who)
     if low > high:
         raise ValueError(f"{who}: min {low} is above max {high}")
     return high, low
@@ -227,7 +228,7 @@ class GradientClipByNorm(GradientClipBase):
 
     def __init__(self, clip_norm: float, need_clip: NeedClip | None = None) -> None:
         super().__init__(need_clip)
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = as_number(clip_norm, "clip_norm", self.__class__.__name__)
 
     def __str__(self) -> str:
         return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
@@ -263,7 +264,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
         need_clip: NeedClip | None = None,
     ) -> None:
         super().__init__(need_clip)
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = as_number(clip_norm, "clip_norm", self.__class__.__name__)
         self.group_name = group_name
 
     def __str__(self) -> str:
@@ -329,7 +330,8 @@ def set_gradient_clip(
     """Clip the gradients of these parameters (default: all of the program).
 
     To be called before `minimize`; an optimizer's own ``grad_clip`` comes before
-    it. Mirrors ``fluid.clip.set_gradient_clip``.
+    it. Mirrors ``fluid.clip.set_gradient_clip``, which clips nothing at all if some
+    parameter has no clip.
 
     >>> import warnings
     >>> import fluidx as fluid, numpy as np

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fluidx.detection_metrics import DetectionMAP
+from fluidx.tensor.one_element import as_fetched
 
 __all__ = [
     "Accuracy",
@@ -86,14 +87,14 @@ def _array(value: Any, arg: str, owner: MetricBase) -> np.ndarray[Any, Any]:
     return value
 
 
-def _amount(value: Any, arg: str, owner: MetricBase) -> float:
-    """A number, or an array with one."""
+def _amount(value: Any, arg: str, owner: MetricBase) -> Any:
+    """A number as it is; an array of one, which sums then are too, as [1]."""
     if isinstance(value, np.ndarray) and value.size == 1:
-        return float(value.reshape(-1)[0])
+        return as_fetched(value.reshape(1))
     known = (int, float, np.integer, np.floating)
     if not isinstance(value, known) or isinstance(value, bool):
         raise TypeError(f"{owner}: {arg} must be a number, got {value!r:.60}")
-    return float(value)
+    return value
 
 
 class CompositeMetric(MetricBase):
@@ -199,6 +200,8 @@ class Recall(_Hits):
 class Accuracy(MetricBase):
     """Weighted mean of the accuracies of batches. ``fluid.metrics.Accuracy``.
 
+    An array [1] if a value or weight was one, as what was fetched is.
+
     >>> metric = Accuracy()
     >>> metric.update(0.5, 10)
     >>> metric.update(0.8, 20)
@@ -208,8 +211,8 @@ class Accuracy(MetricBase):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self.value = 0.0
-        self.weight = 0.0
+        self.value: Any = 0.0
+        self.weight: Any = 0.0
 
     def update(self, value: Any, weight: Any) -> None:
         """value: accuracy of a batch; weight: its size."""
@@ -219,7 +222,7 @@ class Accuracy(MetricBase):
         self.value += _amount(value, "value", self) * amount
         self.weight += amount
 
-    def eval(self) -> float:
+    def eval(self) -> Any:
         if self.weight == 0:
             raise ValueError(f"{self}: nothing was counted yet; call update first")
         return self.value / self.weight
@@ -236,9 +239,9 @@ class ChunkEvaluator(MetricBase):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self.num_infer_chunks = 0
-        self.num_label_chunks = 0
-        self.num_correct_chunks = 0
+        self.num_infer_chunks: Any = 0
+        self.num_label_chunks: Any = 0
+        self.num_correct_chunks: Any = 0
 
     def update(  # type: ignore[override]
         self, num_infer_chunks: Any, num_label_chunks: Any, num_correct_chunks: Any
@@ -247,11 +250,12 @@ class ChunkEvaluator(MetricBase):
         found = _amount(num_infer_chunks, "num_infer_chunks", self)
         there = _amount(num_label_chunks, "num_label_chunks", self)
         right = _amount(num_correct_chunks, "num_correct_chunks", self)
-        self.num_infer_chunks += int(found)
-        self.num_label_chunks += int(there)
-        self.num_correct_chunks += int(right)
+        self.num_infer_chunks += found
+        self.num_label_chunks += there
+        self.num_correct_chunks += right
 
-    def eval(self) -> tuple[float, float, float]:
+    def eval(self) -> tuple[Any, Any, Any]:
+        """Numbers, or arrays [1] if counts were; 0.0 where nothing was counted."""
         right = self.num_correct_chunks
         found, there = self.num_infer_chunks, self.num_label_chunks
         precision = right / found if found else 0.0
@@ -272,19 +276,19 @@ class EditDistance(MetricBase):
     def __init__(self, name: str | None) -> None:
         super().__init__(name)
         self.total_distance = 0.0
-        self.seq_num = 0
-        self.instance_error = 0
+        self.seq_num: Any = 0
+        self.instance_error: Any = 0
 
     def update(self, distances: Any, seq_num: Any) -> None:
         """distances: of a batch, [N, 1]; seq_num: N."""
         given = _array(distances, "distances", self)
-        count = int(_amount(seq_num, "seq_num", self))
+        count = _amount(seq_num, "seq_num", self)
         self.seq_num += count
         self.instance_error += count - int((given == 0).sum())
         self.total_distance += float(given.sum())
 
-    def eval(self) -> tuple[float, float]:
-        """(mean distance, share of sequences that are not right)."""
+    def eval(self) -> tuple[Any, Any]:
+        """(mean distance, share of sequences that are not right); as `Accuracy`'s."""
         if self.seq_num == 0:
             raise ValueError(f"{self}: no sequence was counted yet; call update first")
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num

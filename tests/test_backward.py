@@ -13,6 +13,7 @@ from golden.oracle.backward_graphs import CASES, Graph, record
 import fluidx as fluid
 from fluidx.backward import append_backward, calc_gradient, gradients
 from fluidx.ir import OpRole, Program
+from fluidx.ir.operator import flat
 from fluidx.tensor import Scope
 
 DATA = json.loads(
@@ -180,7 +181,7 @@ def test_gradients_are_right(name: str) -> None:
 def _lines(g: Graph, start: int) -> list[str]:
     """Ops as "type inputs -> outputs"."""
     return [
-        f"{op.type} {' '.join(op.input_arg_names)} -> {' '.join(op.output_arg_names)}"
+        f"{op.type} {' '.join(flat(op.inputs))} -> {' '.join(flat(op.outputs))}"
         for op in g.block.ops[start:]
     ]
 

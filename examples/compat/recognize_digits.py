@@ -59,7 +59,7 @@ def main(net="conv"):
     avg_cost = fluid.layers.mean(cost)
     acc = fluid.layers.accuracy(input=prediction, label=label)
     test_program = fluid.default_main_program().clone(for_test=True)
-    optimizer = fluid.optimizer.Adam(learning_rate=0.001)
+    optimizer = fluid.optimizer.Momentum(learning_rate=0.01, momentum=0.9)
     optimizer.minimize(avg_cost)
 
     exe = fluid.Executor(place)

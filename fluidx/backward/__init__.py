@@ -125,6 +125,11 @@ def append_backward(
     maker = _last_writer(block, loss.name)
     if maker is not None:
         maker._set_attr(ROLE, maker.role | int(OpRole.Loss))
+    for callback in callbacks or ():
+        if not callable(callback):
+            raise TypeError(
+                f"append_backward: callbacks must be functions, got {callback!r:.60}"
+            )
     writers = tape.build(list(callbacks or ()))
     params = _parameters(block.program, parameter_list)
     return list(_pairs(tape, params, writers))

@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from fluidx.ir import OpRole, Program
+from fluidx.ir.errors import EnforceNotMet
 from fluidx.tensor import Scope
 from fluidx.transpiler.data_parallel import data_parallel_main, equal_start
 
@@ -70,7 +71,23 @@ class CompiledProgram:
         share_vars_from: CompiledProgram | None = None,
         places: Any = None,
     ) -> CompiledProgram:
-        """Ask for data parallelism; a list of more than one place is refused."""
+        """Ask for data parallelism, once; a list of more than one place is refused."""
+        if self._is_data_parallel:
+            raise EnforceNotMet("with_data_parallel: it was called before on this one")
+        if loss_name is not None and not isinstance(loss_name, str):
+            raise TypeError(
+                f"with_data_parallel: loss_name must be a string, got {loss_name!r:.60}"
+            )
+        for arg, given, kind in (
+            ("build_strategy", build_strategy, BuildStrategy),
+            ("exec_strategy", exec_strategy, ExecutionStrategy),
+            ("share_vars_from", share_vars_from, CompiledProgram),
+        ):
+            if given is not None and not isinstance(given, kind):
+                raise TypeError(
+                    f"with_data_parallel: {arg} must be a {kind.__name__}, got "
+                    f"{given!r:.60}"
+                )
         if isinstance(places, (list, tuple)) and len(places) > 1:
             raise ValueError(
                 f"with_data_parallel: {len(places)} places were given; within a "

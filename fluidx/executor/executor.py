@@ -84,7 +84,8 @@ class Executor:
         program: by default the default main program. feed: name -> array, list or
         LoDTensor (a list with one such dict is taken too). fetch_list: variables or
         names. return_numpy: numpy arrays (copies that are yours), else LoDTensors.
-        use_prune: run only the ops that the fetches need.
+        return_merged: False gives, for a CompiledProgram, lists with a value for each
+        device, that is one. use_prune: run only the ops that the fetches need.
 
         FeedError: a fed name, rank, size or dtype does not fit. RunError: an op
         failed; it names the op, its inputs, and the line that built it. Mirrors
@@ -92,7 +93,10 @@ class Executor:
         """
         if self._closed:
             raise EnforceNotMet("this Executor was closed: make a new one")
-        scope = scope or global_scope()
+        if scope is None:
+            scope = global_scope()
+        elif not isinstance(scope, Scope):
+            raise TypeError(f"Executor.run takes a Scope as scope, got {scope!r:.60}")
         compiled = isinstance(program, CompiledProgram)
         program = self._plain_program(program, scope)
         feed = _plain_feed(feed)
@@ -106,16 +110,35 @@ class Executor:
         if not feed and not fetches:
             feed, fetches = {}, ()
         feed = without_unknown(program.global_block(), feed)
+        feed = self._without_kept(program, feed, scope)
         lods = split_lod(feed)
         plan = self.plan_of(program, 0, tuple(feed), fetches, frozenset(lods or ()))
         values = prepare(program.global_block(), feed, self.xp)
         fetched = plan.run(Context(self, program, scope), values, lods)
         if not fetched:
             return []
-        return [
+        results = [
             _result(name, value, lod, return_numpy, own)
             for name, (value, lod), own in zip(fetches, fetched, plan.fresh)
         ]
+        return results if return_merged or not compiled else [[r] for r in results]
+
+    def _without_kept(
+        self, program: Program, feed: Mapping[str, Any], scope: Scope
+    ) -> Mapping[str, Any]:
+        """The feed without what stays: that is set in the scope, for later runs too."""
+        block = program.global_block()
+        kept = {n: v for n, v in feed.items() if block.vars[n].persistable}
+        if not kept:
+            return feed
+        lods = split_lod(kept) or {}
+        for name, value in prepare(block, kept, self.xp).items():
+            cell = scope.find_var(name)
+            if cell is None:
+                cell = scope.var(name)
+            cell.value = value if isinstance(value, SelectedRows) else value.copy()
+            cell.lod = lods.get(name)
+        return {n: v for n, v in feed.items() if n not in kept}
 
     def train_from_dataset(
         self,

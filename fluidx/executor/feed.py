@@ -30,6 +30,8 @@ def without_unknown(block: Block, feed: Mapping[str, Any]) -> Mapping[str, Any]:
     else:
         return feed
     for name in feed.keys() - block.vars.keys():
+        if not isinstance(name, str):
+            raise TypeError(f"feed: names are strings, got {name!r:.60}")
         said = _unknown(block, name)
         unfed = [
             v.name for v in block.vars.values() if v.is_data and v.name not in feed
@@ -102,7 +104,7 @@ def _check(var: Variable, array: Any) -> None:
             + ("" if _known(came) else " (which fluidx does not know)")
         )
     # layers.data is taken as it comes: kernels flatten what they can
-    if not var.need_check_feed or var.lod_level:
+    if not var.need_check_feed:
         return
     shape, came_shape = var.shape, array.shape
     if len(shape) != len(came_shape):
@@ -111,6 +113,8 @@ def _check(var: Variable, array: Any) -> None:
             f"came {len(came_shape)} {list(came_shape)}"
         )
     for position, (want, got) in enumerate(zip(shape, came_shape)):
+        if position == 0 and var.lod_level:
+            continue  # the rows of all sequences
         if want >= 0 and want != got:
             raise FeedError(
                 f"feed {var.name}: dimension {position} must be {want} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from fluidx.ir import Block, Operator, Program
 from fluidx.ir.errors import EnforceNotMet, RunError, describe
+from fluidx.kernels import InferContext, InferError, Meta, SelectedRows
 from fluidx.tensor import Scope, ScopeVar
 from fluidx.tensor.scope import RunScope
 
@@ -169,6 +171,8 @@ class Plan:
             hint = "it must be fed"
         elif var is None:
             hint = "the program declares no such variable"
+            if any(name in block.vars for block in self.block.program.blocks):
+                hint = "it is inside a loop or branch; assign it to one from outside"
         else:
             hint = "no op before it makes it"
         if op is None:
@@ -187,13 +191,47 @@ class Plan:
         if found is None:
             return None
         values = trace.tb_frame.f_locals
-        op = found.ops[0] if isinstance(found, Step) else found
+        op = self._likely(found.ops, values) if isinstance(found, Step) else found
         kinds = "".join(f"\n  {line}" for line in self._inputs_of(op, values))
         text = f"{error}" if str(error) else error.__class__.__name__
+        if any(words in text for words in _BARE):
+            text = self._refused(op, values) or text
         name = error.__class__.__name__
         prefix = "" if name in ("ValueError", "RuntimeError") else f"{name}: "
         message = f"{prefix}{text.removeprefix(op.type + ': ')}{kinds}"
         return RunError(describe(f"op {op.type}", message, op.where))
+
+    def _refused(self, op: Operator, values: dict[str, Any]) -> str | None:
+        """What the op's inference says of the sizes that came; None: nothing."""
+        ins: dict[str, list[Meta]] = {}
+        for slot, names in op.inputs.items():
+            ins[slot] = []
+            for name in names:
+                var = self.block._find_var_recursive(name)
+                shape = getattr(values.get(self._locals.get(name, "")), "shape", None)
+                if var is None or not isinstance(shape, tuple):
+                    return None
+                ins[slot].append(replace(var.meta, shape=shape))
+        outs = {slot: len(names) for slot, names in op.outputs.items()}
+        attrs = {**op.definition.defaults, **op.attrs}
+        try:
+            op.definition.infer(InferContext(op.type, ins, attrs, outs))
+        except InferError as error:
+            return str(error)
+        except Exception:  # a rule that does not suit: the first error stays
+            return None
+        return None
+
+    def _likely(self, ops: Sequence[Operator], values: dict[str, Any]) -> Operator:
+        """Of ops that run together: one that reads rows, else the first.
+
+        Most kernels of such groups take dense arrays only.
+        """
+        for op in ops:
+            for name in op.input_arg_names:
+                if isinstance(values.get(self._locals.get(name, "")), SelectedRows):
+                    return op
+        return ops[0]
 
     def _inputs_of(self, op: Operator, values: dict[str, Any]) -> list[str]:
         lines = []
@@ -216,6 +254,13 @@ class Plan:
             self._file,
         )
         return self.source
+
+
+#: in errors of NumPy's own, which do not say what the op wants
+_BARE = (
+    *("negative dimensions", "must match exactly", "must have the same shape"),
+    *("cannot reshape array", "not aligned"),
+)
 
 
 class _Home:

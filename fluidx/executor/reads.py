@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidx.dataloader.program import ReaderVariable
 from fluidx.dataloader.queue import BatchQueue
-from fluidx.ir import Program
+from fluidx.ir import Operator, Program
 from fluidx.ir.errors import EOFException, RunError
 from fluidx.tensor import Place
 
@@ -30,16 +30,34 @@ class _Read:
         self._before: Program | None = None
 
     def before(self, program: Program) -> Program | None:
-        """The ops before it as a program of their own; None: there are none."""
+        """The ops before it as a program of their own; None: there are none.
+
+        A reader that is made behind the layers that use it appends its `read` behind
+        them: ops before it that need what it gives are no part of these.
+        """
         ops = program.global_block().ops[: self._index]
         if all(op.type in OPS for op in ops):
             return None
         if self._before is None:
             made = self._before = program.clone()
-            kept = made.global_block().ops[: self._index]
-            made.global_block().ops = [op for op in kept if op.type not in OPS]
+            block, unread = made.global_block(), set(self.names)
+            kept = []
+            for op in block.ops[: self._index]:
+                if not unread.isdisjoint(_taken(op)):
+                    unread.update(op.output_arg_names)  # it needs what is not read
+                elif op.type not in OPS:
+                    kept.append(op)
+            block.ops = kept
             made._touch()
         return self._before
+
+
+def _taken(op: Operator) -> set[str]:
+    """What an op reads, or an op of its blocks."""
+    names = set(op.input_arg_names)
+    for block in op.sub_blocks:
+        names.update(*map(_taken, block.ops))
+    return names
 
 
 class Reads:

@@ -83,18 +83,38 @@ class Block:
         return found
 
     def create_var(self, *args: Any, **kwargs: Any) -> Variable:
-        """Declare a variable (arguments of `Variable`); an existing one is returned."""
+        """Declare a variable (arguments of `Variable`); an existing one is returned.
+
+        BuildError: it exists with another shape, dtype, LoD level, kind or
+        persistability than now given.
+        """
         if not kwargs.get("name"):
             kwargs["name"] = names.generate("_generated_var")
         name = kwargs["name"]
         if name in self.vars:
-            return self.vars[name]
+            return self._redeclared(self.vars[name], args, kwargs)
         var = Variable(self, *args, **kwargs)
         self.vars[name] = var
         self.program._touch()
         if "initializer" in kwargs:
             kwargs["initializer"](var, self)
         return var
+
+    def _redeclared(
+        self, known: Variable, args: tuple[Any, ...], facts: dict[str, Any]
+    ) -> Variable:
+        wanted = Variable(self, *args, **facts)
+        given = {**facts, **({"type": args[0]} if args else {})}
+        for fact in ("type", "shape", "dtype", "lod_level", "persistable"):
+            old, new = getattr(known, fact), getattr(wanted, fact)
+            if given.get(fact) is not None and old != new:
+                raise BuildError(
+                    f"variable {known.name} has been created before, with {fact} "
+                    f"{old}; now it is to have {new}"
+                )
+        if "stop_gradient" in facts:
+            known.stop_gradient = wanted.stop_gradient
+        return known
 
     def create_parameter(self, *args: Any, **kwargs: Any) -> Parameter:
         """Declare a parameter in the global block (arguments of `Parameter`)."""

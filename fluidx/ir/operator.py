@@ -12,7 +12,7 @@ from fluidx.kernels import EMPTY, GRAD, In, InferContext, InferError, Meta, OpDe
 from . import names
 from .attrs import coerce, is_block, kind_of, plain
 from .errors import BuildError, Where, describe
-from .roles import COMMON, DEVICE, NAMESCOPE, ROLE, ROLE_VAR
+from .roles import COMMON, COMMON_DEFAULTS, DEVICE, NAMESCOPE, ROLE, ROLE_VAR
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -95,13 +95,15 @@ class Operator:
         """Position in the block (linear search)."""
         return next(i for i, op in enumerate(self.block.ops) if op is self)
 
+    # in the order of the slots' names, as the reference keeps them
+
     @property
     def input_names(self) -> list[str]:
-        return list(self.inputs)
+        return sorted(self.inputs)
 
     @property
     def output_names(self) -> list[str]:
-        return list(self.outputs)
+        return sorted(self.outputs)
 
     @property
     def attr_names(self) -> list[str]:
@@ -109,11 +111,11 @@ class Operator:
 
     @property
     def input_arg_names(self) -> list[str]:
-        return [n for names_ in self.inputs.values() for n in names_]
+        return [n for slot in sorted(self.inputs) for n in self.inputs[slot]]
 
     @property
     def output_arg_names(self) -> list[str]:
-        return [n for names_ in self.outputs.values() for n in names_]
+        return [n for slot in sorted(self.outputs) for n in self.outputs[slot]]
 
     def input(self, name: str) -> list[str]:
         """Names of the variables in an input slot."""
@@ -124,8 +126,10 @@ class Operator:
         return list(self.outputs.get(name, ()))
 
     def has_attr(self, name: str) -> bool:
-        return name in self.attrs or (
-            kernels.has(self.type) and name in kernels.find(self.type).defaults
+        return (
+            name in self.attrs
+            or name in COMMON_DEFAULTS
+            or (kernels.has(self.type) and name in kernels.find(self.type).defaults)
         )
 
     def attr(self, name: str) -> Any:
@@ -136,6 +140,8 @@ class Operator:
             defaults = kernels.find(self.type).defaults
             if name in defaults:
                 return defaults[name]
+        if name in COMMON_DEFAULTS:
+            return plain(COMMON_DEFAULTS[name])
         raise KeyError(
             f"op {self.type} has no attribute {name!r}; it has {sorted(self.attrs)}"
         )

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fluidx.kernels import VarType
+
 from .block import Block
 from .operator import Operator
 from .prune import prune_backward, pruned_blocks
@@ -202,10 +204,26 @@ class Program:
             _copy_block(old, new)
         if for_test:
             prune_backward(made)
-            for op in made.all_ops():
-                if "is_test" in op.attrs:
-                    op.attrs["is_test"] = True
+            made._set_is_test()
         made._version = 1
+        return made
+
+    def _set_is_test(self) -> None:
+        for op in self.all_ops():
+            if "is_test" in op.attrs:
+                op.attrs["is_test"] = True
+
+    def _inference_optimize(self, prune_read_op: bool = True) -> Program:
+        """A copy with ``is_test`` set; prune_read_op: and without its readers."""
+        made = self.clone()
+        made._set_is_test()
+        block = made.global_block()
+        ends = [i for i, op in enumerate(block.ops) if op.type == "read"]
+        if prune_read_op and ends:
+            del block.ops[: ends[-1] + 1]
+            for var in list(block.vars.values()):
+                if var.type == VarType.READER:
+                    block._remove_var(var.name)
         return made
 
     def _prune(self, targets: Sequence[Variable | str | Operator]) -> Program:

@@ -14,6 +14,7 @@ DEVICE = "op_device"
 
 #: attributes that every op has
 COMMON = (ROLE, ROLE_VAR, NAMESCOPE, CALLSTACK, DEVICE)
+COMMON_DEFAULTS = {ROLE: 0, ROLE_VAR: (), NAMESCOPE: "/", CALLSTACK: (), DEVICE: ""}
 
 
 class OpRole(enum.IntFlag):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fluidx.kernels import GRAD, Meta, VarType, as_dtype
 
@@ -22,6 +22,15 @@ _INSTEAD = {
     "set_value": _SCOPE,
     "backward": "; use fluid.append_backward(loss)",
 }
+
+
+def _sizes(shape: Sequence[int] | None, name: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(d) for d in shape or ())
+    except (TypeError, ValueError) as error:
+        raise error.__class__(
+            f"variable {name}: shape must be a list of integers, got {shape!r:.60}"
+        ) from None
 
 
 class Variable:
@@ -56,7 +65,7 @@ class Variable:
         self.block = block
         self.name = name
         self.type = VarType(type)
-        self._shape = tuple(int(d) for d in shape or ())
+        self._shape = _sizes(shape, name)
         self._dtype = as_dtype(dtype) if dtype is not None else VarType.FP32
         self._lod_level = int(lod_level or 0)
         self._persistable = bool(persistable)
@@ -145,6 +154,8 @@ class Variable:
         """Clip this variable's gradient while it flows backward."""
         self.error_clip = error_clip
 
+    _set_error_clip = set_error_clip
+
     def detach(self) -> None:
         self._dygraph_only("detach")
 
@@ -199,7 +210,21 @@ class Variable:
     def __len__(self) -> int:
         if not self._shape:
             raise TypeError(f"variable {self.name} has no dimensions")
+        if self._shape[0] < 0:
+            raise TypeError(
+                f"variable {self.name} of shape {list(self._shape)} has no length "
+                "before it runs; layers.shape gives its sizes then"
+            )
         return self._shape[0]
+
+    def __iter__(self) -> Iterator[Variable]:
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(
+            f"variable {self.name} is part of a program and holds no numbers: numpy "
+            "cannot take it; a run that fetches it gives its value"
+        )
 
     __hash__ = object.__hash__
 

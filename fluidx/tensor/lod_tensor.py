@@ -16,6 +16,17 @@ __all__ = ["Cell", "LoDTensor", "create_lod_tensor", "create_random_int_lodtenso
 
 LoD = list[list[int]]
 
+_C_NAMES = {
+    "float16": "::paddle::platform::float16",
+    "float32": "float",
+    "float64": "double",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "uint8": "uint8_t",
+}
+
 
 class Cell:
     """What holds a value: an array, `SelectedRows`, a list, or None; and its LoD."""
@@ -118,6 +129,19 @@ class LoDTensor:
     def __getitem__(self, index: Any) -> Any:
         return self.__array__()[index]
 
+    def __str__(self) -> str:
+        """As the reference prints it: six significant digits, all elements."""
+        if self.value is None:
+            return repr(self)
+        array = self.__array__()
+        levels = "".join("{" + ", ".join(map(str, level)) + "}" for level in self.lod())
+        plain = array.astype("int64") if array.dtype == bool else array
+        return (
+            f"\tlod: {{{levels}}}\n\tdim: {', '.join(map(str, array.shape))}\n"
+            f"\tlayout: NCHW\n\tdtype: {_C_NAMES.get(array.dtype.name, array.dtype)}\n"
+            f"\tdata: [{' '.join(f'{v:g}' for v in plain.ravel().tolist())}]\n"
+        )
+
     def __repr__(self) -> str:
         lod = f", lod={self.lod()}" if self._cell.lod else ""
         return f"LoDTensor({self.value!r}{lod})"
@@ -134,6 +158,23 @@ def create_lod_tensor(
     >>> create_lod_tensor([[1, 2], [3]], [[2, 1]]).shape()
     [3, 1]
     """
+    if not isinstance(recursive_seq_lens, (list, tuple)) or not all(
+        isinstance(level, (list, tuple, np.ndarray)) for level in recursive_seq_lens
+    ):
+        raise TypeError(
+            "create_lod_tensor: recursive_seq_lens must be a list of lists, as "
+            f"[[2, 1]], got {recursive_seq_lens!r:.60}"
+        )
+    if not isinstance(data, (LoDTensor, np.ndarray, list)):
+        raise TypeError(
+            "create_lod_tensor: data must be a LoDTensor, a numpy array or a list, got "
+            f"{data!r:.60}"
+        )
+    if place is not None and not isinstance(place, Place):
+        raise TypeError(
+            "create_lod_tensor: place must be one such as CPUPlace(), got "
+            f"{place!r:.60}"
+        )
     if isinstance(data, LoDTensor):
         data = np.array(data)
     elif isinstance(data, list):

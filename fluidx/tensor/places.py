@@ -15,9 +15,12 @@ class Place:
 class CPUPlace(Place):
     """The processor; arrays are numpy's.
 
-    >>> CPUPlace() == CPUPlace()
-    True
+    >>> CPUPlace() == CPUPlace(), str(CPUPlace())
+    (True, 'CPUPlace')
     """
+
+    def __str__(self) -> str:
+        return "CPUPlace"
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,16 @@ class CUDAPlace(Place):
         if self.device_id < 0:
             raise ValueError(f"CUDAPlace: an index from 0 on, not {self.device_id}")
 
+    def __str__(self) -> str:
+        return f"CUDAPlace({self.device_id})"
+
 
 @dataclass(frozen=True)
 class CUDAPinnedPlace(Place):
     """Host memory that a GPU can read directly; arrays are numpy's."""
+
+    def __str__(self) -> str:
+        return "CUDAPinnedPlace"
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:

@@ -33,6 +33,7 @@ ON_OBJECTS = {
     *("Variable.name", "Variable.type", "Parameter.name", "Parameter.type"),
     *("Block.idx", "Block.parent_idx", "Block.forward_block_idx"),
     *("LayerHelper.name", "LayerHelper.layer_type"),
+    *("LayerHelperBase.name", "LayerHelperBase.layer_type"),
 }
 
 

@@ -26,7 +26,7 @@ WILD = HERE / "wild"
 GOLDEN = HERE.parent / "golden" / "oracle" / "wild"
 RUNS = [shlex.split(line) for line in (WILD / "RUNS").read_text().splitlines()]
 #: scripts without a main()
-FLAT = ("vae.py", "super_resolution.py", "autoencoder.py")
+FLAT = ("vae.py", "super_resolution.py", "autoencoder.py", "printing.py")
 NUMBER = r"-?\d+\.\d*(?:e[+-]?\d+)?"
 
 Runner = Callable[[Path, list[str]], int]

@@ -137,7 +137,7 @@ SAMPLE = {
     AttrType.BOOLEAN: False,
     AttrType.BLOCK: None,
 }
-# the spec's probe failed for these two; seen in programs of the reference that use
+# the spec's probe failed for these; seen in programs of the reference that use
 # them (its reshape_grad also lists Out, Shape and ShapeTensor, of which it reads none)
 SPECIAL = {
     "cast": [
@@ -145,6 +145,18 @@ SPECIAL = {
             "type": "cast",
             "inputs": {"X": ["Out0@GRAD"]},
             "outputs": {"Out": ["X0@GRAD"]},
+        }
+    ],
+    "fused_elemwise_activation": [
+        {
+            "type": "fused_elemwise_activation_grad",
+            "inputs": {
+                "X": ["X0"],
+                "Y": ["Y0"],
+                "Out": ["Out0"],
+                "Out@GRAD": ["Out0@GRAD"],
+            },
+            "outputs": {"X@GRAD": ["X0@GRAD"], "Y@GRAD": ["Y0@GRAD"]},
         }
     ],
     "reshape": [
@@ -165,7 +177,10 @@ SPECIAL = {
 
 
 # made only with attributes that the spec's probe did not set
-UNPROBED = {"sequence_conv": {"PaddingData@GRAD"}}
+UNPROBED = {
+    "sequence_conv": {"PaddingData@GRAD"},
+    "fused_elemwise_activation": {"IntermediateOut@GRAD"},
+}
 
 
 @pytest.mark.parametrize("op", FORWARD)

@@ -226,6 +226,26 @@ def test_sentiment(monkeypatch):
     assert [label for _, label in data.sentiment.test()] == [1]
 
 
+def test_readers_of_ones_own_files(files):
+    words = data.imdb.build_dict(re.compile(r"aclImdb/train/((pos)|(neg))/.*\.txt$"), 0)
+    patterns = [re.compile(rf"aclImdb/train/{k}/.*\.txt$") for k in ("pos", "neg")]
+    check("imdb.train", first(data.imdb.reader_creator(*patterns, words)))
+    ids, name = data.imikolov.build_dict(1), "./simple-examples/data/ptb.train.txt"
+    check("imikolov.train.3", first(data.imikolov.reader_creator(name, ids, 3, 1)))
+    (path,) = [p for name, p in files.items() if "wmt14" in p]
+    check("wmt14.train", first(data.wmt14.reader_creator(path, "train/train", 5)))
+    (path,) = [p for name, p in files.items() if "wmt16" in p]
+    read = data.wmt16.reader_creator(path, "wmt16/train", 5, 6, "en")
+    check("wmt16.train", first(read))
+
+
+def test_counting_words():
+    counts = data.imikolov.word_count([b"a b a\n", b"c\n"])
+    assert counts == {b"a": 2, b"b": 1, b"c": 1, "<s>": 2, "<e>": 2}
+    again = data.imikolov.word_count([b"a"], {b"a": 4})
+    assert again == {b"a": 5, "<s>": 1, "<e>": 1}
+
+
 def test_public_names_are_those_of_the_index():
     api = json.loads((ORACLE.parent / "dataset_api.json").read_text())
     for module, members in api.items():
