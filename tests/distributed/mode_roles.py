@@ -65,7 +65,8 @@ def train(made, number, mode, beside, loss):
         stand.start()
     exe.run(programs["startup"], scope=scope)
     losses = []
-    for step in range(STEPS):
+    # a geo trainer that runs ahead of the other learns half as much in a step
+    for step in range(STEPS * 2 if mode == "geo" else STEPS):
         if number == 1 and str(step) == os.environ.get("KILL_AT"):
             os.kill(os.getpid(), signal.SIGKILL)
         feed = batch(number, step)
