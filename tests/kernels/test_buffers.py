@@ -8,6 +8,7 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
+import op_run
 import opcase
 import pytest
 from opcase import OpCase
@@ -58,7 +59,7 @@ def same(got, wanted):
         many = value if isinstance(value, list) else [value]
         ours = got[slot] if isinstance(value, list) else [got[slot]]
         for g, w in zip(ours, many, strict=True):
-            np.testing.assert_array_equal(opcase._dense(g), opcase._dense(w), slot)
+            np.testing.assert_array_equal(op_run._dense(g), op_run._dense(w), slot)
 
 
 def check(op, inputs, attrs, case, wants=None):
@@ -70,10 +71,10 @@ def check(op, inputs, attrs, case, wants=None):
 def gradient(case, dtype):
     """The gradient op of a case and its inputs, if it is one op that may overwrite."""
     definition = kernels.find(case.op)
-    inputs = {k: opcase._cast(v, dtype) for k, v in case.inputs.items()}
+    inputs = {k: op_run._cast(v, dtype) for k, v in case.inputs.items()}
     outs = call(case.op, copied(inputs), case.attrs, case, None)
-    names_in = {k: opcase._names(k, v) for k, v in inputs.items()}
-    names_out = {k: opcase._names(k, v) for k, v in outs.items()}
+    names_in = {k: op_run._names(k, v) for k, v in inputs.items()}
+    names_out = {k: op_run._names(k, v) for k, v in outs.items()}
     attrs = {**definition.defaults, **case.attrs}
     specs = definition.grad_specs(GradContext(case.op, names_in, names_out, attrs))
     if len(specs) != 1 or kernels.find(specs[0].type).overwrites is None:
@@ -104,7 +105,7 @@ BACKWARD = [
 
 @pytest.mark.parametrize("case", FORWARD, ids=str)
 def test_forward(case):
-    inputs = {k: opcase._cast(v, "float32") for k, v in case.inputs.items()}
+    inputs = {k: op_run._cast(v, "float32") for k, v in case.inputs.items()}
     if overwritable(case.op, inputs) is None:
         # a sparse tensor has no buffer of the result's shape
         assert any(isinstance(v, kernels.SelectedRows) for v in inputs.values()) or (

@@ -15,6 +15,7 @@ from fluidx.tensor import Scope
 FOLDER = Path(__file__).parents[1] / "golden" / "networks"
 sys.path.insert(0, str(FOLDER))
 import networks  # noqa: E402
+import training  # noqa: E402
 
 sys.path.remove(str(FOLDER))
 
@@ -27,7 +28,7 @@ def test_all_networks_are_recorded() -> None:
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
 def test_losses_are_the_reference_s(name: str) -> None:
-    losses = networks.train(fluidx, networks.networks()[name], Scope())
+    losses = training.train(fluidx, networks.networks()[name], Scope())
     for mine, theirs in zip(losses, RECORDED[name], strict=True):
         assert len(mine) == 20
         np.testing.assert_allclose(mine, theirs, rtol=1e-4)

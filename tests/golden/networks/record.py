@@ -13,11 +13,12 @@ sys.path[:0] = [HERE]
 
 import networks  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
+import training  # noqa: E402
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or list(networks.networks())
     losses = {
-        name: networks.train(fluid, networks.networks()[name], fluid.core.Scope())
+        name: training.train(fluid, networks.networks()[name], fluid.core.Scope())
         for name in chosen
     }
     if sys.argv[1:]:
